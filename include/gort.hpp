@@ -4,7 +4,8 @@
  *     starting · goroutines · channels · select · locks · wait groups · contexts · groups
  *
  * It is a header over the C library and needs nothing else at link time. What it does not wrap
- * (descriptors, timers, looking inside) is called as in C: both may be mixed freely.
+ * (descriptors, timers, signals, causes and callbacks of contexts, looking inside) is called as in
+ * C: both may be mixed freely. C takes native() of a channel or context, native_handle() of a lock.
  *
  * Errors. What belongs to the normal course of a program (a channel is closed, a deadline has
  * passed, a try would block) is returned: as gort::error, one int, which compares with std::errc
@@ -14,9 +15,9 @@
  * std::system_error, as std::thread does. gort::check() throws for results of C calls. A program
  * built with -fno-exceptions gets a "gort: fatal:" line and an abort instead.
  *
- * Exceptions. One that leaves a goroutine ends the program by std::terminate, and a line on stderr
- * tells the number and the name of the goroutine. One that leaves a member of a gort::group is
- * thrown again by the group's wait().
+ * Exceptions. One that leaves a goroutine ends the program by std::terminate where it was thrown,
+ * and no stack is unwound: the report on stderr tells the goroutine, and the frames from the throw
+ * on. One that leaves a member of a gort::group is thrown again by the group's wait().
  *
  * Destructors. gort_exit() and the end of gort_main() do not unwind stacks: objects of goroutines
  * that end so are not destroyed.
@@ -125,38 +126,6 @@ inline void must(int result, const char *what) {
     if (__builtin_expect(result < 0, 0)) fail(result, what);
 }
 
-/* Called in the catch block, so that a terminate handler of the program sees the exception. */
-[[noreturn]] __attribute__((cold, noinline)) inline void died(const char *name,
-                                                              const char *what) noexcept {
-    char head[128];
-    const bool named = name && *name;
-    std::snprintf(head, sizeof head, "gort: fatal: goroutine %llu%s%.31s%s ended by an exception: ",
-                  static_cast<unsigned long long>(gort_id()), named ? " (" : "", named ? name : "",
-                  named ? ")" : "");
-    say(head, what);
-    std::terminate();
-}
-
-/* Calls f, and lets no exception out. The unwinding of pthread_exit is none: the runtime reports
- * it. */
-template <class F> decltype(auto) guarded([[maybe_unused]] const char *name, F &&f) {
-#ifdef __cpp_exceptions
-    try {
-        return std::forward<F>(f)();
-    }
-#ifdef __GLIBCXX__
-    catch (abi::__forced_unwind &) {
-        throw;
-    }
-#endif
-    catch (const std::exception &e) {
-        died(name, e.what());
-    } catch (...) { died(name, "not a std::exception"); }
-#else
-    return std::forward<F>(f)();
-#endif
-}
-
 /* One object in the memory of gort_alloc, which has a cache for each P. */
 template <class T> class owned {
   public:
@@ -222,28 +191,12 @@ template <class F> struct lent {
     }
 };
 
-/* A closure with what its goroutine needs besides. */
-template <class F> struct start {
-    F f;
-    char name[32];
-};
-
 template <class T>
 inline constexpr bool fits_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 1024 &&
                                   alignof(T) <= 16;
 
-template <class F> void run_copied(void *arg) {
-    guarded(nullptr, [&] { (*static_cast<F *>(arg))(); });
-}
-template <class F> void run_owned(void *arg) {
-    guarded(nullptr, [&] { (*owned<F>(arg))(); });
-}
-template <class F> void run_named(void *arg) {
-    char name[sizeof(start<F>::name)];
-    owned<start<F>> mine(arg);
-    for (std::size_t i = 0; i < sizeof name; i++) name[i] = mine->name[i];
-    guarded(name, [&] { owned<start<F>>(std::move(mine))->f(); });
-}
+template <class F> void run_copied(void *arg) { (*static_cast<F *>(arg))(); }
+template <class F> void run_owned(void *arg) { (*owned<F>(arg))(); }
 
 } // namespace detail
 
@@ -357,17 +310,17 @@ template <class F> int main(F &&f, int argc = 0, char **argv = nullptr) {
         }
     } mine{detail::lent<F>(std::forward<F>(f)), argc, argv};
     /* gort_main only hands argv on. */
-    return gort_main(
-        [](int, char **it) {
-            return detail::guarded("main", [&] { return reinterpret_cast<call *>(it)->run(); });
-        },
-        argc, reinterpret_cast<char **>(&mine));
+    return gort_main([](int, char **it) { return reinterpret_cast<call *>(it)->run(); }, argc,
+                     reinterpret_cast<char **>(&mine));
 }
+
+/* What starts a goroutine is part of its caller, without optimisation too: reports name as the
+ * creator the function that the call stands in. */
 
 /* Go's `go f(a...)`: f and the arguments are moved or copied into the goroutine, as std::thread
  * does; std::ref passes a reference. A closure of up to 1024 bytes that is trivially copyable goes
  * along with the new stack (gort_go_copy), any other takes one allocation. */
-template <class F, class... A> void go(F &&f, A &&...a) {
+template <class F, class... A> [[gnu::always_inline]] inline void go(F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                   "gort::go: the function does not take these arguments");
@@ -383,25 +336,28 @@ template <class F, class... A> void go(F &&f, A &&...a) {
     }
 }
 
-/* The name is copied (31 bytes). A stack_size of 0: the default. */
+/* As gort_attr. The name is copied (31 bytes). A stack_size of 0: the default. thread: a thread of
+ * its own to libc, for code that keeps thread_local variables over a wait. */
 struct attr {
     const char *name = nullptr;
     std::size_t stack_size = 0;
+    bool thread = false;
 };
 
-/* The same with a name and a stack size: go_with({"reader"}, f, a...). */
-template <class F, class... A> void go_with(const attr &with, F &&f, A &&...a) {
+/* The same with attributes: go_with({"reader"}, f, a...). */
+template <class F, class... A>
+[[gnu::always_inline]] inline void go_with(const attr &with, F &&f, A &&...a) {
     using mine = detail::closure<F, A...>;
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                   "gort::go_with: the function does not take these arguments");
-    auto it = detail::owned<detail::start<mine>>::make([&] {
-        return detail::start<mine>{{{std::forward<F>(f)}, {std::forward<A>(a)}...}, {}};
+    auto it = detail::owned<mine>::make([&] {
+        return mine{{std::forward<F>(f)}, {std::forward<A>(a)}...};
     });
-    std::snprintf(it->name, sizeof it->name, "%s", with.name ? with.name : "");
     gort_attr attr{};
     attr.name = with.name;
     attr.stack_size = with.stack_size;
-    detail::must(gort_go_with(&attr, detail::run_named<mine>, it.address()), "gort::go_with");
+    attr.thread = with.thread;
+    detail::must(gort_go_with(&attr, detail::run_owned<mine>, it.address()), "gort::go_with");
     it.release();
 }
 
@@ -503,7 +459,10 @@ template <class T, travel = travels<T>> class parcel {
 };
 template <class T> class parcel<T, travel::relocated> {
   public:
-    explicit parcel(const T &v) { ::new (static_cast<void *>(&in_)) T(v); }
+    explicit parcel(const T &v) {
+        static_assert(std::is_copy_constructible_v<T>, "gort: send such an element by std::move");
+        ::new (static_cast<void *>(&in_)) T(v);
+    }
     explicit parcel(T &&v) : home_(std::addressof(v)) {
         ::new (static_cast<void *>(&in_)) T(std::move(v));
     }
@@ -523,7 +482,9 @@ template <class T> class parcel<T, travel::relocated> {
 };
 template <class T> class parcel<T, travel::boxed> {
   public:
-    explicit parcel(const T &v) : box_(owned<T>::make([&] { return T(v); }).release()) {}
+    explicit parcel(const T &v) : box_(owned<T>::make([&] { return T(v); }).release()) {
+        static_assert(std::is_copy_constructible_v<T>, "gort: send such an element by std::move");
+    }
     explicit parcel(T &&v)
         : box_(owned<T>::make([&] { return T(std::move(v)); }).release()),
           home_(std::addressof(v)) {}
@@ -935,7 +896,10 @@ class context : public context_ref {
 class use_context {
   public:
     /* nullptr: none is in use, as in a part that has to go to its end. */
-    explicit use_context(context_ref ctx) noexcept : before_(gort_ctx_use(ctx.native())) {}
+    [[nodiscard]] explicit use_context(context_ref ctx) noexcept
+        : before_(gort_ctx_use(ctx.native())) {}
+    /* A temporary is gone, and cancelled, at the end of the line: give it a name. */
+    explicit use_context(context &&) = delete;
     use_context(const use_context &) = delete;
     use_context &operator=(const use_context &) = delete;
     ~use_context() { gort_ctx_use(before_); }
@@ -1050,6 +1014,8 @@ template <class F> struct recv_case<void, F> : channel_case {
 
 /* A function that takes no gort::error cannot hear that the channel is closed: that is thrown. */
 template <class F> void run_send(F &&f, int result) {
+    static_assert(std::is_invocable_v<F, error> || std::is_invocable_v<F>,
+                  "gort::on_send: the function has to take a gort::error, or nothing");
     if constexpr (std::is_invocable_v<F, error>) {
         std::invoke(std::forward<F>(f), error(result));
     } else {
@@ -1132,12 +1098,14 @@ template <class F> struct signal_case : channel_case {
 };
 
 template <class F> struct default_case : other_case {
+    static_assert(std::is_invocable_v<F>, "gort::on_default: the function takes nothing");
     static constexpr bool is_default = true;
     F f;
     explicit default_case(F &&fn) : f(std::forward<F>(fn)) {}
     void run(int) { std::invoke(std::forward<F>(f)); }
 };
 template <class F> struct deadline_case : other_case {
+    static_assert(std::is_invocable_v<F>, "gort::until, gort::within: the function takes nothing");
     static constexpr bool is_deadline = true;
     deadline at;
     F f;
@@ -1153,39 +1121,43 @@ template <class C> std::int64_t deadline_of(const C &one) {
 } // namespace detail
 
 /* f gets the element, or an empty optional where the channel is closed. */
-template <class T, class F> detail::recv_case<T, F> on_recv(const chan<T> &c, F &&f) {
+template <class T, class F> [[nodiscard]] detail::recv_case<T, F> on_recv(const chan<T> &c, F &&f) {
     return {c.native(), std::forward<F>(f)};
 }
 /* v is moved from only if this case runs. f gets a gort::error, which tells that the channel is
  * closed; one that takes nothing makes select throw then. */
 template <class T, class F = detail::no_function>
-detail::send_case<T, T &&, F> on_send(const chan<T> &c, std::common_type_t<T> &&v, F &&f = F()) {
+[[nodiscard]] detail::send_case<T, T &&, F> on_send(const chan<T> &c, std::common_type_t<T> &&v,
+                                                    F &&f = F()) {
     return {c.native(), std::move(v), std::forward<F>(f)};
 }
 template <class T, class F = detail::no_function>
-detail::send_case<T, const T &, F> on_send(const chan<T> &c, const std::common_type_t<T> &v,
-                                           F &&f = F()) {
+[[nodiscard]] detail::send_case<T, const T &, F> on_send(const chan<T> &c,
+                                                         const std::common_type_t<T> &v,
+                                                         F &&f = F()) {
     return {c.native(), v, std::forward<F>(f)};
 }
 template <class F = detail::no_function>
-detail::signal_case<F> on_send(const chan<void> &c, F &&f = F()) {
+[[nodiscard]] detail::signal_case<F> on_send(const chan<void> &c, F &&f = F()) {
     return {c.native(), std::forward<F>(f)};
 }
 /* Runs when the context is done. */
-template <class F> detail::recv_case<void, F> on_done(const context_ref &ctx, F &&f) {
+template <class F> [[nodiscard]] detail::recv_case<void, F> on_done(const context_ref &ctx, F &&f) {
     return {ctx.native() ? gort_ctx_done(ctx.native()) : nullptr, std::forward<F>(f)};
 }
 /* Runs where no other case is ready; the select never blocks then. */
-template <class F = detail::no_function> detail::default_case<F> on_default(F &&f = F()) {
+template <class F = detail::no_function>
+[[nodiscard]] detail::default_case<F> on_default(F &&f = F()) {
     return detail::default_case<F>(std::forward<F>(f));
 }
 /* Runs where no other case has become ready until then. That the context in use is done is no
  * passed deadline: select returns the error, and no case runs. */
-template <class F = detail::no_function> detail::deadline_case<F> until(deadline at, F &&f = F()) {
+template <class F = detail::no_function>
+[[nodiscard]] detail::deadline_case<F> until(deadline at, F &&f = F()) {
     return {at, std::forward<F>(f)};
 }
 template <class R, class P, class F = detail::no_function>
-detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F()) {
+[[nodiscard]] detail::deadline_case<F> within(const std::chrono::duration<R, P> &d, F &&f = F()) {
     return {from_now(d), std::forward<F>(f)};
 }
 
@@ -1442,6 +1414,7 @@ class once {
     once(const once &) = delete;
     once &operator=(const once &) = delete;
     template <class F> void call(F &&f) {
+        static_assert(std::is_invocable_v<F>, "gort::once: the function takes nothing");
         detail::lent<F> callee(std::forward<F>(f));
         gort_once_do(
             &o_, [](void *it) { static_cast<void>((*static_cast<detail::lent<F> *>(it))()); },
@@ -1477,7 +1450,7 @@ class wait_group {
         return wait_until(from_now(d), why...);
     }
     /* As gort::go, counted. */
-    template <class F, class... A> void go(F &&f, A &&...a) {
+    template <class F, class... A> [[gnu::always_inline]] inline void go(F &&f, A &&...a) {
         using mine = detail::closure<F, A...>;
         static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
                       "gort::wait_group::go: the function does not take these arguments");
@@ -1504,6 +1477,8 @@ class group {
         if (!g_) detail::fail(-ENOMEM, "gort::group: no memory");
     }
     explicit group(int limit) : group(context_ref(), limit) {}
+    /* A temporary is gone, and cancelled, at the end of the line: give it a name. */
+    explicit group(context &&, int = 0) = delete;
     group(const group &) = delete;
     group &operator=(const group &) = delete;
     ~group() {
@@ -1511,20 +1486,19 @@ class group {
         own_.cancel();
         static_cast<void>(gort_group_wait(g_));
 #ifdef __cpp_exceptions
-        /* An exception on its way tells of the failure; otherwise this one must not get lost. */
-        if (first_ && std::uncaught_exceptions() == uncaught_)
-            detail::guarded("a gort::group without wait()",
-                            [&] { std::rethrow_exception(first_); });
+        /* An exception on its way tells of the failure; otherwise this one must not get lost: it
+         * ends the program, since a destructor lets none out. */
+        if (first_ && std::uncaught_exceptions() == uncaught_) std::rethrow_exception(first_);
 #endif
     }
 
     /* Starts f(context_ref) or f(), which returns void, an int or a gort::error; a negative result
      * is a failure. Blocks while limit members run. */
-    template <class F> void go(F &&f) {
+    template <class F> [[gnu::always_inline]] inline void go(F &&f) {
         start(std::forward<F>(f), gort_group_go, "gort::group::go");
     }
     /* False: limit members run, and f is as it was, also one that was given by std::move. */
-    template <class F> [[nodiscard]] bool try_go(F &&f) {
+    template <class F> [[nodiscard, gnu::always_inline]] inline bool try_go(F &&f) {
         return start(std::forward<F>(f), gort_group_try_go, "gort::group::try_go");
     }
     void cancel() const { own_.cancel(); }
@@ -1578,8 +1552,12 @@ class group {
         return it->run(ctx);
 #endif
     }
-    template <class F, class Go> bool start(F &&f, Go how, const char *what) {
+    template <class F, class Go>
+    [[gnu::always_inline]] inline bool start(F &&f, Go how, const char *what) {
         using mine = member<std::decay_t<F>>;
+        static_assert(std::is_invocable_v<std::decay_t<F>, context_ref> ||
+                          std::is_invocable_v<std::decay_t<F>>,
+                      "gort::group: a member takes a gort::context_ref, or nothing");
         if (!g_) detail::fail(-EINVAL, "gort::group: go() after wait()");
         auto it = detail::owned<mine>::make([&] { return mine{this, std::forward<F>(f)}; });
         const int r = how(g_, run<mine>, it.address());

@@ -284,6 +284,7 @@ int main(int argc, char **argv) {
         if (strcmp(s, "--") == 0) {
             while (++i < argc) program[n++] = argv[i];
         } else if (strcmp(s, "--help") == 0) usage(0);
+        else if (n == 0 && strcmp(s, "-h") == 0) usage(0);
         else if (strcmp(s, "--seeds") == 0) seeds = number(argv[++i]);
         else if (strcmp(s, "--first") == 0) first = number(argv[++i]);
         else if (strcmp(s, "--jobs") == 0) jobs = (int)number(argv[++i]);

@@ -19,6 +19,7 @@ walks these frames, prints all but the first, and switches the unwinder off agai
 looks (info locals, print, x) runs while the unwinder is on, in one of these frames.
 """
 
+import re
 import struct
 
 import gdb
@@ -212,12 +213,18 @@ def sources():
     return None
 
 
+def passing(path, ours):
+    """Is it gort's, a header of it, or one of the C++ library: what stands between a call of the
+    program's and gort?"""
+    return path.startswith(ours) or "/include/c++/" in path or re.search(r"/gort\.h(pp)?$", path)
+
+
 def outside(frames):
-    """The number of the innermost frame that is not gort's own."""
+    """The number of the innermost frame that is the program's."""
     ours = sources()
     for n, frame in enumerate(frames):
         symtab = frame.find_sal().symtab
-        if ours is None or symtab is None or not symtab.fullname().startswith(ours):
+        if ours is None or symtab is None or not passing(symtab.fullname(), ours):
             return n
     return 0
 
@@ -289,10 +296,11 @@ class InfoGoroutines(gdb.Command):
 
     def invoke(self, argument, from_tty):
         lines = [g.line() for g in goroutines()]
-        for line in lines:
-            if argument in line:
-                print(line)
-        print("%d goroutines" % len(lines))
+        chosen = [line for line in lines if argument in line]
+        for line in chosen:
+            print(line)
+        of = " of %d" % len(lines) if argument else ""
+        print("%d%s goroutines" % (len(chosen), of))
 
 
 class GoroutineCommand(gdb.Command):

@@ -147,7 +147,7 @@ static void head(const TopFigures *f) {
            f->spinning_threads, f->in_syscall);
     line_end();
     printf("runnable: global %" PRIu64 ", local %" PRIu64 "   waiting: poller %" PRIu64
-           ", timers %" PRIu64 "   stacks %" PRIu64 " MB, %" PRIu64 " MB cached",
+           ", timers %" PRIu64 "   stacks %" PRIu64 " MB reserved, %" PRIu64 " MB cached",
            f->global_queue, f->local_queues, f->poll_waiters, f->timers,
            f->stack_bytes_reserved >> 20, f->stack_bytes_cached >> 20);
     line_end();
@@ -327,6 +327,7 @@ static double number(const char *s) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) usage(0);
     for (int c; (c = getopt(argc, argv, "bd:n:h")) != -1;) {
         if (c == 'b') batch = true;
         else if (c == 'd') delay = number(optarg);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -411,7 +412,9 @@ static int summary(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "summary") == 0) return summary(argv[2]);
-    fprintf(stderr, "usage: gort-trace summary FILE\n"
-                    "FILE is a trace by GORT_TRACE, gort_trace_start or /trace; - reads stdin.\n");
-    return 2;
+    bool asked = argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0);
+    fprintf(asked ? stdout : stderr,
+            "usage: gort-trace summary FILE\n"
+            "FILE is a trace by GORT_TRACE, gort_trace_start or /trace; - reads stdin.\n");
+    return asked ? 0 : 2;
 }

@@ -391,7 +391,8 @@ static void help_print(void) {
     help_variable(&o, "GORT_SIM", "seed", "a schedule that can be repeated, see gort-explore(1)");
     help_variable(&o, "GORT_SIM_LOG", "file", "lists what that schedule did");
     help_variable(&o, "GORT_CGROUP_ROOT", "dir", "in place of /sys/fs/cgroup, for tests");
-    out_str(&o, "\ngort_debug(3) explains all of them. The program was not started.\n");
+    out_str(&o, "\ngort_debug(3) explains the settings, gort(7) the variables. The program was not "
+                "started.\n");
     write_all(1, buf, o.used);
 }
 

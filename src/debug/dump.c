@@ -41,7 +41,10 @@ void out_creator(Out *o, uintptr_t created_at, uint32_t parent, uintptr_t entry)
     symbol_print(o, created_at - 1);
     if (parent) out_fmt(o, " in goroutine %u", parent);
     Named function = symbol_of(entry); /* a tail call may have removed its frame */
-    if (function.name) out_fmt(o, " with %s", function.name);
+    if (function.name) {
+        out_str(o, " with ");
+        symbol_name_print(o, function.name);
+    }
     out_str(o, "\n");
 }
 

@@ -56,17 +56,23 @@ static void out_folded(Out *o, const char *s) {
     }
 }
 
+static void out_folded_function(Out *o, const char *name) {
+    char *text = symbol_demangled(name);
+    out_folded(o, text ? text : name);
+    free(text);
+}
+
 void folded_write(Out *o, const Profile *f, bool all) {
     Sample lost;
     bool some = profile_lost(f, &lost);
     for (uint32_t n = 0; n < f->places + some; n++) {
         const Sample *s = n < f->places ? &f->at[n] : &lost;
         if (s != &lost && !load_acq(&s->ready)) continue;
-        out_folded(o, profile_goroutine(s));
+        out_folded_function(o, profile_goroutine(s));
         for (int i = s->depth; i-- > 0;) {
             if (frame_left_out(s, i, all)) continue;
             out_str(o, ";");
-            out_folded(o, frame_name(s, i));
+            out_folded_function(o, frame_name(s, i));
         }
         out_fmt(o, " %lu\n",
                 f->kind->period_of_value ? load_rlx(&s->count) : flame_weight(f->kind, s));
@@ -151,8 +157,10 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
     const Node *n = &t->at[node];
     uint32_t y = (t->depth - level) * ROW + ROW;
     uint64_t share = t->at[0].weight ? n->weight * 1000 / t->at[0].weight : 0;
+    char *demangled = symbol_demangled(n->name);
+    const char *name = demangled ? demangled : n->name;
     out_str(o, "<g><title>");
-    out_xml(o, n->name, 200);
+    out_xml(o, name, 200);
     out_fmt(o, " %lu.%lu%%</title><rect", share / 10, share % 10);
     out_tenths(o, "x", x);
     out_tenths(o, "width", w);
@@ -163,10 +171,11 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
         out_str(o, "<text");
         out_tenths(o, "x", x + 30);
         out_fmt(o, " y=\"%u\">", y + ROW - 5);
-        out_xml(o, n->name, w / 72);
+        out_xml(o, name, w / 72);
         out_str(o, "</text>");
     }
     out_str(o, "</g>\n");
+    free(demangled);
 }
 
 static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {

@@ -23,11 +23,19 @@
 #define LONGEST_SENT 12
 #define SITES_SENT 20
 
-static void out_symbol(Out *o, uintptr_t pc) {
+/* The function's name, as people read it; malloc's, NULL: no memory. */
+static char *function_title(uintptr_t pc) {
     Named n = symbol_of(pc);
-    char text[32];
+    char text[32], *demangled = n.name ? symbol_demangled(n.name) : NULL;
+    if (demangled) return demangled;
     if (n.name == NULL) print_buf(text, sizeof text, "0x%lx", pc);
-    out_json(o, n.name ? n.name : text);
+    return sysfault_alloc() ? NULL : strdup(n.name ? n.name : text);
+}
+
+static void out_symbol(Out *o, uintptr_t pc) {
+    char *title = function_title(pc);
+    out_json(o, title ? title : "?");
+    free(title);
 }
 
 /* The goroutine's name, or that of its function. */
@@ -269,34 +277,41 @@ typedef struct List {
     uint64_t limit, matched, sent;
     int64_t now;
     bool own;
+    uintptr_t entry; /* the function that was asked for last, and its title */
+    char *title;
     char filter[64];
     char name[256], status[32]; /* exactly this; "": any */
 } List;
 
-static bool filter_matches(const List *l, G *gp, uint32_t status) {
+/* Goroutines of one function often follow each other. */
+static const char *list_title(List *l, uintptr_t entry) {
+    if (l->title == NULL || l->entry != entry) {
+        free(l->title);
+        l->title = function_title(entry);
+        l->entry = entry;
+    }
+    return l->title ? l->title : "?";
+}
+
+static bool filter_matches(List *l, G *gp, uint32_t status) {
     char name[32];
     if (l->filter[0] == 0) return true;
     if (strstr(status_text(status, gp->reason), l->filter)) return true;
     g_name(gp, name);
-    if (strstr(name, l->filter)) return true;
-    Named n = symbol_of(g_entry(gp));
-    return n.name && strstr(n.name, l->filter);
+    return strstr(name, l->filter) || strstr(list_title(l, g_entry(gp)), l->filter);
 }
 
-/* Is it gp's title? As out_title prints it. */
-static bool is_titled(G *gp, const char *title) {
+/* Is l->name gp's title? As out_title prints it. */
+static bool is_titled(List *l, G *gp) {
     char name[32];
     g_name(gp, name);
-    if (name[0]) return strcmp(name, title) == 0;
-    Named n = symbol_of(g_entry(gp));
-    if (n.name == NULL) print_buf(name, sizeof name, "0x%lx", g_entry(gp));
-    return strcmp(n.name ? n.name : name, title) == 0;
+    return strcmp(name[0] ? name : list_title(l, g_entry(gp)), l->name) == 0;
 }
 
-static bool matches(const List *l, G *gp, uint32_t status) {
+static bool matches(List *l, G *gp, uint32_t status) {
     if (!l->own && page_own(gp)) return false;
     if (l->status[0] && strcmp(status_text(status, gp->reason), l->status) != 0) return false;
-    if (l->name[0] && !is_titled(gp, l->name)) return false;
+    if (l->name[0] && !is_titled(l, gp)) return false;
     return filter_matches(l, gp, status);
 }
 
@@ -318,6 +333,7 @@ void page_goroutines_json(Out *o, const HttpRequest *r) {
     l.own = http_number(r, "own", 0) != 0;
     out_str(o, "{\"goroutines\":[\n");
     each_g(list_one, &l);
+    free(l.title);
     out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", l.matched, l.sent);
 }
 

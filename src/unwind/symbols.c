@@ -20,6 +20,7 @@
 #include "unwind/sort.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 enum { UNREAD, READING, READY, NONE };
@@ -164,9 +165,37 @@ Named symbol_of(uintptr_t pc) {
     return n;
 }
 
+/* ---- C++ ------------------------------------------------------------------------------------- */
+
+/* of the C++ library, if the program has one */
+extern char *__cxa_demangle(const char *name, char *to, size_t *size, int *status)
+    __attribute__((weak));
+
+#define MANGLED_MOST 400 /* bytes: what the demangler needs of the stack grows with them */
+#define SHOWN_MOST 240
+
+char *symbol_demangled(const char *name) {
+    if (&__cxa_demangle == NULL || !begins_with(name, "_Z") || strlen(name) > MANGLED_MOST)
+        return NULL;
+    char *text = __cxa_demangle(name, NULL, NULL, NULL);
+    if (text && strlen(text) > SHOWN_MOST) strcpy(text + SHOWN_MOST - 3, "...");
+    return text;
+}
+
+void symbol_name_print(Out *o, const char *name) {
+    char *text = o->grows ? symbol_demangled(name) : NULL;
+    out_str(o, text ? text : name);
+    free(text);
+}
+
+/* ---- print ----------------------------------------------------------------------------------- */
+
 static void print_symbol(Out *o, uintptr_t pc, bool with_line) {
     Named n = symbol_of(pc);
-    if (n.name) out_fmt(o, "%s+0x%lx", n.name, n.offset);
+    if (n.name) {
+        symbol_name_print(o, n.name);
+        out_fmt(o, "+0x%lx", n.offset);
+    }
     if (with_line) line_print(o, pc, n.name ? " " : "", n.name ? "" : " ");
     if (n.name) out_fmt(o, " (%s)", module_name(n.module));
     else if (n.module) out_fmt(o, "(%s+0x%lx)", module_name(n.module), n.offset);

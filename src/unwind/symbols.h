@@ -18,5 +18,10 @@ Named symbol_of(uintptr_t pc);
  * the line where that is unknown, or `?`. */
 void symbol_print(Out *o, uintptr_t pc);
 void symbol_print_bare(Out *o, uintptr_t pc); /* without the line */
+/* The name as C++ writes it, malloc's; NULL: it is not of C++, or nothing here can tell. Ordinary
+ * goroutines only. */
+char *symbol_demangled(const char *name);
+/* Prints the name of a symbol, demangled where the Out grows: there malloc may be used. */
+void symbol_name_print(Out *o, const char *name);
 
 #endif

@@ -109,6 +109,30 @@ static void names_and_calls() {
 }
 
 #ifdef __cpp_exceptions
+static thread_local int own;
+
+/* With the attribute `thread` it has variables of its own, beside another on the same P. */
+static void threads() {
+    gort::chan<int> before, after;
+    gort::chan<void> go_on;
+    try {
+        for (int i = 1; i <= 2; i++)
+            gort::go_with({"a thread", 0, true}, [=] {
+                before.send(own);
+                own = i;
+                go_on.recv();
+                after.send(own - i);
+            });
+    } catch (const std::system_error &e) {
+        CHECK(e.code() == std::errc::not_supported); /* another libc or processor, a sanitizer */
+        return;
+    }
+    for (int i = 0; i < 2; i++) CHECK_EQ(*before.recv(), 0);
+    go_on.close();
+    for (int i = 0; i < 2; i++) CHECK_EQ(*after.recv(), 0);
+    all_ended();
+}
+
 static void exceptions() {
     int caught = 0;
     try {
@@ -151,6 +175,7 @@ static void no_runtime() {
     CHECK_EQ(caught, 2);
 }
 #else
+static void threads() {}
 static void exceptions() {}
 static void no_runtime() {}
 #endif
@@ -173,6 +198,7 @@ int main(int argc, char **argv) {
         moves();
         sizes();
         names_and_calls();
+        threads();
         exceptions();
         all_ended();
     });

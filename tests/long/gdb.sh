@@ -46,7 +46,7 @@ ${CC:-cc} -g -O2 -Iinclude "$dir/prog.c" "$out/libgort.a" -lpthread -o "$dir/pro
 script=$PWD/tools/gort-gdb.py
 
 check() {
-    grep -q '^1002 goroutines$' "$1" || { cat "$1"; fail "$2: not 1002 goroutines"; }
+    grep -q '^1 of 1002 goroutines$' "$1" || { cat "$1"; fail "$2: not 1 of 1002 goroutines"; }
     grep -q '^1002 .*chan receive  *parked "the one"$' "$1" ||
         { head -30 "$1"; fail "$2: no goroutine with a name"; }
     [ "$(grep -c '^goroutine [0-9]* \[chan receive\]' "$1")" = 1001 ] || fail "$2: not 1001 blocks"
@@ -91,6 +91,40 @@ commands() { # the file with all backtraces, gdb's arguments
 }
 commands "$dir/live" -iex "set auto-load safe-path ${script%/*}" -ex run "$dir/prog"
 check_commands "$dir/commands" live
+
+# In C++ a command finds the program's frame behind those of gort.hpp and of the library's guards.
+if command -v "${CXX:-g++}" >/dev/null; then
+    cat >"$dir/cxx.cc" <<'END'
+#include <gort.hpp>
+static gort::mutex held;
+static std::atomic<int> waiting;
+static void locks(int own) {
+    waiting++;
+    std::lock_guard guard(held);
+    waiting -= own;
+}
+int main() {
+    return gort::main([] {
+        held.lock();
+        gort::go(locks, 4711);
+        gort_stats s;
+        do {
+            gort::sleep_for(std::chrono::milliseconds(1));
+            gort_stats_read(&s);
+        } while (waiting == 0 || s.idle_procs < s.maxprocs - 1);
+        abort();
+    });
+}
+END
+    "${CXX:-g++}" -g -O1 -std=c++17 -Iinclude "$dir/cxx.cc" "$out/libgort.a" -lpthread \
+        -o "$dir/cxx"
+    timeout 100 gdb -batch -nx -ex 'set debuginfod enabled off' -ex 'set startup-with-shell off' \
+        -iex "set auto-load safe-path ${script%/*}" -ex run -ex 'goroutine 2 print own' \
+        "$dir/cxx" >"$dir/cxx-said" 2>&1 </dev/null || true
+    grep -q '^\$1 = 4711$' "$dir/cxx-said" &&
+        grep -q '^#.* in locks () at .*cxx\.cc' "$dir/cxx-said" ||
+        { cat "$dir/cxx-said"; fail "C++: not in the frame of the program"; }
+fi
 
 # Where the safe path does not allow it, gdb says what to add, and the script is loaded by hand.
 timeout 100 gdb -batch -nx -ex 'info goroutines' "$dir/prog" >"$dir/declined" 2>&1 </dev/null ||

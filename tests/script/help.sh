@@ -18,11 +18,13 @@ GORT_DEBUG=stack=64k,help,leak=30s,signal=usr1,retake=off,flight=5 "$WORK/prog" 
 [ ! -s "$WORK/err" ] || fail "help: stderr: $(cat "$WORK/err")"
 grep -q "it runs" "$WORK/out" && fail 'help: the program was started'
 for name in $(sed -n 's/^    {"\([a-z]*\)", AT(.*/\1/p' src/base/env.c) sysfault; do
+    grep -q "^\.It Cm $name Ns =" man/gort_debug.3 || fail "gort_debug(3) does not explain $name"
     [ "$name" != break ] || continue # in debug builds
     grep -q "^  $name=" "$WORK/out" || fail "help: no $name"
 done
 for v in $(grep -rhoE '(env_get\(|keep\([^"]*)"GORT_[A-Z_]+"' src | grep -oE 'GORT_[A-Z_]+'); do
     grep -qE "(^  |^)$v=" "$WORK/out" || fail "help: no $v"
+    grep -qx "\.It Ev $v" man/gort.7 || fail "gort(7) does not explain $v"
 done
 line() { # the setting, its value and its default
     grep -qE "^  $1=[a-zA-Z0-9]+ +$2 +$3 +[a-z]" "$WORK/out" || fail "help: not $1 $2 $3"

@@ -26,7 +26,7 @@ for source in tests/cxx/*.cc; do
         complain "$source fails with libgort.so"
 done
 
-# How each way of tests/cxx/ends.cc ends: status, and a line of stderr.
+# How each way of tests/cxx/ends.cc ends: status, and a line of what it says.
 ends() { # which status line
     timeout -k 1 60 "$WORK/ends" "$1" >"$WORK/out" 2>&1
     status=$?
@@ -34,20 +34,42 @@ ends() { # which status line
     cat "$WORK/out"
     complain "ends $1: status $status, expected $2 and: $3"
 }
-fire='the disk is on fire' dead='ended by an exception:'
-ends plain 134 "gort: fatal: goroutine 2 $dead $fire"
-ends named 134 "gort: fatal: goroutine 2 (fire brigade) $dead $fire"
-ends owned 134 "gort: fatal: goroutine 2 $dead $fire"
-ends int 134 "gort: fatal: goroutine 2 $dead not a std::exception"
-ends long 134 "gort: fatal: goroutine 2 (a name that is longer than 31 b) $dead $fire"
-ends main 134 "gort: fatal: goroutine 1 (main) $dead $fire"
-ends wg 134 "gort: fatal: goroutine 2 $dead $fire"
-ends group 134 "gort: fatal: goroutine 1 (a gort::group without wait()) $dead $fire"
-ends late 134 \
-    "gort: fatal: goroutine 1 (main) $dead gort::group: go() after wait(): Invalid argument"
-ends handler 3 "handler: $fire"
+# By an exception: what() is told, whose goroutine it was, and where it was thrown, since nothing is
+# unwound. A sanitizer reports in its own way.
+thrown() { # which goroutine what
+    ends "$1" 134 "$3"
+    [ -z "$SAN" ] || return
+    ends "$1" 134 "gort: fatal: SIGABRT in $2: the program has called abort"
+    grep -q ' _ZL6throwsi+0x' "$WORK/out" && ! grep -qx unwound "$WORK/out" && return
+    cat "$WORK/out"
+    complain "ends $1: where it was thrown is not told"
+}
+fire='  what():  the disk is on fire'
+thrown plain 'goroutine 2' "$fire"
+thrown named 'goroutine 2 "fire brigade"' "$fire"
+thrown owned 'goroutine 2' "$fire"
+thrown int 'goroutine 2' "terminate called after throwing an instance of 'int'"
+thrown long 'goroutine 2 "a name that is longer than 31 b"' "$fire"
+thrown main 'goroutine 1' "$fire"
+thrown wg 'goroutine 2' "$fire"
+ends group 134 "$fire"
+ends late 134 '  what():  gort::group: go() after wait(): Invalid argument'
+ends handler 3 'handler: the disk is on fire'
 ends noexcept 134 unwound
 ends caught 0 unwound
+# The creator is the function of the program, without optimisation too, and each call another place.
+"$CXX" -g -O0 -std=c++17 $san -pthread -Iinclude tests/cxx/ends.cc "$OUT/libgort.a" \
+    -o "$WORK/ends-O0" && "$WORK/ends-O0" creators >"$WORK/out" 2>&1
+places=$(sed -n 's/.*created by \(_ZL8creators[^ ]*\) .*/\1/p' "$WORK/out" | sort -u | wc -l)
+[ "$places" = 6 ] || { cat "$WORK/out"; complain "creators: $places places in place of 6"; }
+# The live page writes names of C++ out.
+"$WORK/ends-O0" page 2>"$WORK/err" | sed -n '/^HTTP/,$p' >"$WORK/out"
+for words in 'created by creators(gort::chan<void> const&)+0x' '"created_by":"creators(gort::chan' \
+    'creators(gort::chan<void>_const&)::{lambda()#1}' \
+    '<title>creators(gort::chan&lt;void&gt; const&'; do
+    grep -qF -- "$words" "$WORK/out" || { cat "$WORK/err" "$WORK/out"; complain "page: no $words"; }
+done
+! grep _Z "$WORK/out" || complain 'page: a name that is not written out'
 # TSan does not get as far: its own pthread_exit knows no goroutines.
 [ "$SAN" = thread ] ||
     timeout -k 1 60 "$WORK/ends" pthread_exit 2>&1 | grep -q '^gort: fatal: pthread_exit' ||
@@ -82,5 +104,12 @@ refused "$of_main" 'gort::main([](int, char **) { return std::string("lost"); })
 refused 'gort::main: the function takes' 'gort::main([](int) {})'
 refused 'deleted' 'c.recv_until(1ms)'
 refused 'deleted' 'context y = x'
+refused 'deleted' 'use_context in(x.with_timeout(1ms))'
+refused 'deleted' 'group g(x.with_timeout(1ms), 2)'
+refused 'by std::move' 'chan<std::unique_ptr<int>> u; std::unique_ptr<int> p; u.send(p)'
+refused 'a member takes a gort::context_ref' 'group g; g.go([](int) {})'
+refused 'once: the function takes nothing' 'once o; o.call([](int) {})'
+refused 'within: the function takes nothing' 'gort::select(within(1ms, [](int) {}))'
+refused 'has to take a gort::error' 'gort::select(on_send(c, 1, [](int) {}))'
 refused 'no matching\|cannot convert\|no known conversion' 'c.send("text")'
 exit $bad

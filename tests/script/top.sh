@@ -60,6 +60,7 @@ sees() {
 start busy
 sees 'the busy one'
 sees '^goroutines 24 '
+sees 'stacks [0-9]* MB reserved, '
 sees '^per second: [1-9][0-9.]*[kM]* switches'
 sees '^P1  *running '
 stop
@@ -76,3 +77,12 @@ code=0; "$out/bin/gort-top" nobody 2>/dev/null || code=$?
 [ $code = 2 ] || fail "status $code for a wrong call"
 code=0; "$out/bin/gort-top" -n x $$ 2>/dev/null || code=$?
 [ $code = 2 ] || fail "status $code for -n x"
+
+# Whoever asks for help gets it, and no complaint.
+for tool in "$out/bin/gort-top" "$out/bin/gort-trace" "$out/bin/gort-explore" tools/gort-new; do
+    for word in -h --help; do
+        "$tool" $word >"$dir/help" 2>"$dir/err" || fail "$tool $word: status $?"
+        grep -q "^usage: ${tool##*/} " "$dir/help" && [ ! -s "$dir/err" ] ||
+            fail "$tool $word: $(cat "$dir/help" "$dir/err")"
+    done
+done
