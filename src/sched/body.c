@@ -53,7 +53,7 @@ M body_home;
 #if defined(__GLIBC__) && defined(ARCH_BODIES)
 
 #define FIRST_TID (1 << 23)
-#define MOST_TIDS (1 << 22)
+#define MOST_TIDS ((1 << 30) - FIRST_TID) /* a lock's word has 30 bits for its owner */
 #define DESCRIPTOR 2304 /* bytes of libc's descriptor that are searched for the tid, at most */
 #define LIBC_ROOM ((size_t)8 << 10) /* descriptor, libc's own variables, its first frames */
 #define KEPT 64                     /* stacks of bodies that have ended */
