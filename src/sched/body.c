@@ -37,6 +37,7 @@
 #include "base/san.h"
 #include "base/sysfault.h"
 #include "base/upstairs.h"
+#include "base/warn.h"
 #include "sched/m.h"
 #include "sched/schedule.h"
 #include "sched/sched.h"
@@ -90,6 +91,7 @@ static struct {
     Body *ready;    /* without a goroutine */
     Body *ended;    /* with a kernel thread to end on, or in want of one */
     uint32_t count; /* of the ended */
+    uint32_t wants; /* of those, how many are in want */
     uint32_t tids;  /* atomic */
 } bodies;
 
@@ -156,8 +158,9 @@ static void robust_end(Body *b) {
     }
 }
 
-/* A life: returns when the goroutine's function has, or was left. Its own frame, since registers do
- * not outlive a jump. */
+/* A life: returns on the kernel thread that ends the body. Its own frame, since registers do not
+ * outlive a jump. The goroutine ends inside: until it has, the runtime's end may take it, and jumps
+ * here (forsaken). */
 static NOINLINE void live(Body *b) {
     union {
         sigjmp_buf jump;
@@ -169,6 +172,7 @@ static NOINLINE void live(Body *b) {
         arch_donate(&b->sp, &b->donated);
         goroutine_with_body();
     }
+    if (!b->lost) end_with_body(&b->sp);
     __pthread_unregister_cancel(&start.libc);
 }
 
@@ -184,7 +188,6 @@ static void *donor(void *arg) {
     }
     pthread_detach(pthread_self());
     live(b);
-    if (!b->lost) end_with_body(&b->sp);
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
     pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
@@ -346,8 +349,8 @@ static void forsaken(void *arg) {
     siglongjmp(b->start, 1);
 }
 
-/* B5. bodies.lock. Where the kernel refuses, the next one tries again. */
-static void end_locked(Body *b) {
+/* B5. bodies.lock. */
+static bool end_locked(Body *b) {
     enum {
         FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                 CLONE_SETTLS | CLONE_CHILD_CLEARTID
@@ -357,6 +360,18 @@ static void end_locked(Body *b) {
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
     b->ending = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+    return b->ending;
+}
+
+/* bodies.lock. Where the kernel refuses, the next one to end tries again for all, and the end of
+ * the runtime. False: it has refused. */
+static bool end_all_locked(void) {
+    for (Body *b = bodies.ended; b && bodies.wants; b = b->next) {
+        if (b->ending) continue;
+        if (!end_locked(b)) return false;
+        bodies.wants--;
+    }
+    return true;
 }
 
 #define ABOVE 1024 /* bytes, for the rest of live()'s frame */
@@ -368,8 +383,27 @@ void body_release(Stack *s, bool lost) {
     b->next = bodies.ended;
     bodies.ended = b;
     bodies.count++;
-    for (Body *e = b; e && !e->ending; e = e->next) end_locked(e);
+    bodies.wants++;
+    bool done = end_all_locked();
     unlock(&bodies.lock);
+    if (!done)
+        warn_once(WARN_BODY, "the kernel gives no thread for the end of a goroutine that is a thread "
+                             "to libc: destructors of its keys wait for one");
+}
+
+/* In a child, which has none of these threads, and libc has struck them off: to end one would end
+ * the process. Stacks that no thread was left on still serve. */
+void bodies_forget(void) {
+    bodies.ready = NULL;
+    bodies.wants = 0;
+    for (Body **at = &bodies.ended, *b; (b = *at) != NULL;) {
+        if (b->ending && load_acq(&b->left) == 0) {
+            at = &b->next;
+        } else {
+            *at = b->next;
+            bodies.count--;
+        }
+    }
 }
 
 /* A destructor of the program's may wait for ever. */
@@ -377,6 +411,7 @@ void body_release(Stack *s, bool lost) {
 static bool settling(void) {
     M *m = enter();
     lock(&bodies.lock, RANK_LEAF);
+    end_all_locked();
     Body *b = bodies.ended;
     while (b && !(b->ending && load_acq(&b->left))) b = b->next;
     unlock(&bodies.lock);
@@ -400,5 +435,6 @@ void body_doff(M *m) {}
 void body_exit(G *gp) { __builtin_trap(); }
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}
+void bodies_forget(void) {}
 
 #endif

@@ -27,5 +27,6 @@ NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned 
 /* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */
 void body_release(Stack *s, bool lost);
 void bodies_settle(void); /* the runtime has ended: libc has ended its threads, as far as it can */
+void bodies_forget(void); /* a child that may use gort: it has none of the parent's */
 
 #endif

@@ -37,7 +37,7 @@ INLINE void forget(M *m, G *gp) {
     g_free(m, gp);
 }
 
-static void drop_stack(M *m, Stack *s) {
+static void drop_stack(M *m, Stack *s, bool lost) {
     if (unlikely(split.mode != SPLIT_OFF)) split_release(m, s);
     if (s->custom == STACK_SLAB) {
         stack_put(m, s);
@@ -45,7 +45,7 @@ static void drop_stack(M *m, Stack *s) {
         compact_put(m, s);
         compact_credit_give();
     } else if (s->custom == STACK_BODY) {
-        body_release(s, false);
+        body_release(s, lost);
     } else {
         stack_custom_free(s);
     }
@@ -71,7 +71,7 @@ static void bury(M *m, void *arg) {
     gp->stack = NULL;
     TSAN_TELL(tsan_over, s->san_fiber);
     forget(m, gp);
-    drop_stack(m, s);
+    drop_stack(m, s, false);
 }
 
 /* The runtime has ended and gp with it. */
@@ -90,8 +90,7 @@ void go_abandon(M *m, G *gp) {
         s->values = NULL;
         s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);
-        if (s->custom == STACK_BODY) body_release(s, true);
-        else drop_stack(m, s);
+        drop_stack(m, s, true);
     } else if (gp->flags & GF_COMPACT) {
         compact_credit_give();
     }
