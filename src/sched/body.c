@@ -190,6 +190,7 @@ static void *donor(void *arg) {
     live(b);
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
+    arch_guard_set(0); /* none of ours: its stack does not grow */
     pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
     robust_end(b);
     return NULL;
@@ -387,8 +388,8 @@ void body_release(Stack *s, bool lost) {
     bool done = end_all_locked();
     unlock(&bodies.lock);
     if (!done)
-        warn_once(WARN_BODY, "the kernel gives no thread for the end of a goroutine that is a thread "
-                             "to libc: destructors of its keys wait for one");
+        warn_once(WARN_BODY, "the kernel gives no thread for the end of a goroutine that is one to "
+                             "libc: destructors of its keys wait");
 }
 
 /* In a child, which has none of these threads, and libc has struck them off: to end one would end

@@ -201,6 +201,7 @@ void goroutine_with_body(void) {
     M *m = getm();
     finish_switch(m);
     G *gp = m->curg;
+    guard_restore(gp);
     *__errno_location() = 0;
     leave(m);
     gp->fn(gp->arg);
