@@ -13,10 +13,10 @@
  *       know owners by it. Kernel's numbers are below 2^22, ours from 2^23 on.
  *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
  *       the stack. The maker waits for `donated`.
- *   B4  An M that picks the goroutine writes itself into the body's tls_m, sets the thread pointer
- *       and switches (body_wear). It comes back by g0 and sets its own again (body_doff) before the
- *       goroutine's commit: until then no other thread can run it. A signal in between finds the
- *       same M by either pointer.
+ *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
+ *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
+ *       comes back by g0 and sets its own again (body_doff) before the goroutine's commit: until
+ *       then no other thread can run it. A signal in between finds the same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread is none of ours; it clears `left`, and the stack can be used again.
@@ -67,9 +67,11 @@ typedef struct RobustHead { /* the kernel's */
 
 /* Below the record of its stack. */
 struct Body {
-    char *tp;         /* the thread pointer */
-    void *sp;         /* its context while no goroutine runs on it */
-    M **m, **runner;  /* its tls_m, tls_runner */
+    char *tp;        /* the thread pointer */
+    void *sp;        /* its context while no goroutine runs on it */
+    M **m, **runner; /* its tls_m, tls_runner */
+    int *errno_at;   /* its own; while it is worn, those of the thread that wears it */
+    Handling *handling;
     uint32_t donated; /* atomic: DONATED, the kernel thread has left the stack; REFUSED */
     uint32_t left;    /* atomic: 1 until the kernel thread that ends it has */
     int tid;
@@ -181,6 +183,8 @@ static void *donor(void *arg) {
     b->tp = ARCH_THREAD_POINTER();
     b->m = &tls_m;
     b->runner = &tls_runner;
+    b->errno_at = __errno_location();
+    b->handling = m_handling_here();
     if (!leave_kernel(b)) {
         store_rel(&b->donated, REFUSED);
         os_futex_wake(&b->donated, 1);
@@ -325,15 +329,26 @@ void body_untake(Stack *s) { push_ready(body_of(s)); }
 
 /* ---- on g0 ----------------------------------------------------------------------------------- */
 
+static void exchange_words(M *m, Body *b) {
+    int *errno_at = m->errno_at;
+    Handling *handling = m->handling;
+    m->errno_at = b->errno_at;
+    m->handling = b->handling;
+    b->errno_at = errno_at;
+    b->handling = handling;
+}
+
 void body_wear(M *m, G *gp) {
     Body *b = body_of(gp->stack);
     *b->m = *b->runner = m;
+    exchange_words(m, b);
     m->detour = gp;
     arch_tp_set(b->tp);
 }
 
-void body_doff(M *m) {
+void body_doff(M *m, G *gp) {
     arch_tp_set(m->tp);
+    exchange_words(m, body_of(gp->stack));
     m->detour = m->lockedg;
 }
 
@@ -432,7 +447,7 @@ Stack *body_take(size_t size, int *error) {
 }
 void body_untake(Stack *s) {}
 void body_wear(M *m, G *gp) {}
-void body_doff(M *m) {}
+void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}

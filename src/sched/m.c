@@ -171,10 +171,14 @@ void m_find_globals(void) {
     }
 }
 
+Handling *m_handling_here(void) {
+    return __cxa_get_globals ? __cxa_get_globals() : plugin_globals ? plugin_globals() : NULL;
+}
+
 static void thread_begin(M *m) {
     tls_runner = m;
     know_thread(m);
-    if (plugin_globals) m->handling = plugin_globals();
+    m->handling = m_handling_here();
     if (m->tid <= 0)
         fatal("cannot learn the number of a thread: gettid(2) gives %s", errno_word(m->tid));
     m->stack_hi = __builtin_frame_address(0);
