@@ -77,6 +77,7 @@ static void bury(M *m, void *arg) {
 /* The runtime has ended and gp with it. */
 void go_abandon(M *m, G *gp) {
     Stack *s = gp->stack;
+    if (gp->odd & ODD_USES) upstairs.use_ends(gp); /* one that was left behind in a call */
     store_rlx(&gp->status, G_DEAD);
     /* the next goroutine of this record is not the one that was left behind there (init.c) */
     store_rel(&gp->m, NULL);
