@@ -46,7 +46,7 @@ static struct {
 } records;
 /* By m_prepare: what glibc takes for a thread's variables out of its stack. The program's may be
  * larger than a stack that has room for the runtime alone, and so may the room for modules that are
- * opened later (glibc.rtld.optional_static_tls). */
+ * opened later, which one of its tunables sets. */
 static size_t tls_bytes;
 /* made by m_prepare. Value: the thread's M, while thread_ends has to see the thread end */
 static pthread_key_t thread_end;
