@@ -345,7 +345,8 @@ static void undo_work(G *gp, void *arg) {
         next = h->next;
         if (h->abandon) h->abandon(h);
     }
-    if (gp->odd & ODD_USES) ctx_use_ends(gp);
+    /* of one whose call is under way, that may change yet: it ends with the call (go_abandon) */
+    if ((gp->odd & ODD_USES) && !announced) ctx_use_ends(gp);
     if (gp->fn == wg_member_run) wg_member_abandon(gp->arg);
     if (gp->fn == group_member_run) group_member_abandon(gp->arg);
     if (gp->fn == ctx_after_run) ctx_after_abandon(gp->arg);

@@ -8,8 +8,9 @@
  * handler is here (first phase), then calls the newest hook (goexit.h). That may come back on
  * another thread: the unwinder's state, and C++'s (switch_from_catch), travel with the goroutine.
  *
- * pthread_exit and cancellation unwind by force. A plain thread may end so. A goroutine may not:
- * its thread is not its own. (m.c says so as well, but there the hooks would already have run.)
+ * pthread_exit and cancellation unwind by force. A plain thread may end so, and a goroutine that is
+ * a thread to libc (body.c). Another may not: its thread is not its own. (m.c says so as well, but
+ * there the hooks would already have run.)
  */
 #include "base/upstairs.h"
 
@@ -23,7 +24,8 @@ int guard_personality(int version, int actions, uint64_t language, void *excepti
     if (!(actions & CLEANUP_PHASE)) return CONTINUE_UNWIND;
     M *m = getm();
     G *gp = m->curg;
-    if ((actions & FORCE_UNWIND) && !m->plain)
+    bool own = m->plain || ARCH_THREAD_POINTER() != m->tp;
+    if ((actions & FORCE_UNWIND) && !own)
         fatal("pthread_exit or pthread_cancel of a thread that runs goroutines: gort_exit ends a "
               "goroutine");
     upstairs.unwound(gp);

@@ -17,6 +17,7 @@ enum {
     WARN_LEAN,     /* asked to look inside a program without that floor */
     WARN_MODULES,  /* no room to note a library: libc is not recognised */
     WARN_KEYS,     /* the end of a thread is not seen */
+    WARN_BODY,     /* a goroutine that is a thread to libc ends late (body.c) */
     WARN_EARLY,    /* a call that needs a runtime came before it (hint.c) */
     WARN_DURATION, /* a deadline that looks like a duration (hint.c) */
     WARNINGS

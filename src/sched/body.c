@@ -13,10 +13,10 @@
  *       locks know their owners by it. Threads have numbers below 2^22, bodies from 2^23 on.
  *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
  *       the stack. The maker waits for `donated`.
- *   B4  An M that picks the goroutine writes itself into the body's tls_m, sets the thread pointer
- *       and switches (body_wear). It comes back by g0 and sets its own again (body_doff) before the
- *       goroutine's commit: until then no other thread can run it. A signal in between finds the
- *       same M by either pointer.
+ *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
+ *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
+ *       comes back by g0 and sets its own again (body_doff) before the goroutine's commit: until
+ *       then no other thread can run it. A signal in between finds the same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread has no M. It clears `left`, and the stack can be used again.
@@ -37,6 +37,7 @@
 #include "base/san.h"
 #include "base/sysfault.h"
 #include "base/upstairs.h"
+#include "base/warn.h"
 #include "sched/m.h"
 #include "sched/schedule.h"
 #include "sched/sched.h"
@@ -53,7 +54,7 @@ M body_home;
 #if defined(__GLIBC__) && defined(ARCH_BODIES)
 
 #define FIRST_TID (1 << 23)
-#define MOST_TIDS (1 << 22)
+#define MOST_TIDS ((1 << 30) - FIRST_TID) /* a lock's word has 30 bits for its owner */
 #define DESCRIPTOR 2304 /* bytes of libc's descriptor that are searched for the tid, at most */
 #define LIBC_ROOM ((size_t)8 << 10) /* descriptor, libc's own variables, its first frames */
 #define KEPT 64                     /* stacks of bodies that have ended */
@@ -66,9 +67,11 @@ typedef struct RobustHead { /* the kernel's */
 
 /* Below the record of its stack. */
 struct Body {
-    char *tp;         /* the thread pointer */
-    void *sp;         /* its context while no goroutine runs on it */
-    M **m, **runner;  /* its tls_m, tls_runner */
+    char *tp;        /* the thread pointer */
+    void *sp;        /* its context while no goroutine runs on it */
+    M **m, **runner; /* its tls_m, tls_runner */
+    int *errno_at;   /* its own; while it is worn, those of the thread that wears it */
+    Handling *handling;
     uint32_t donated; /* atomic: DONATED, the kernel thread has left the stack; REFUSED */
     uint32_t left;    /* atomic: 1 until the kernel thread that ends it has */
     int tid;
@@ -90,6 +93,7 @@ static struct {
     Body *ready;    /* without a goroutine */
     Body *ended;    /* with a kernel thread to end on, or in want of one */
     uint32_t count; /* of the ended */
+    uint32_t wants; /* of those, how many are in want */
     uint32_t tids;  /* atomic */
 } bodies;
 
@@ -156,8 +160,9 @@ static void robust_end(Body *b) {
     }
 }
 
-/* A life: returns when the goroutine's function has, or was left. Its own frame, since registers do
- * not outlive a jump. */
+/* A life: returns on the kernel thread that ends the body. Its own frame, since registers do not
+ * outlive a jump. The goroutine ends inside: until it has, the runtime's end may take it, and jumps
+ * here (forsaken). */
 static NOINLINE void live(Body *b) {
     union {
         sigjmp_buf jump;
@@ -169,6 +174,7 @@ static NOINLINE void live(Body *b) {
         arch_donate(&b->sp, &b->donated);
         goroutine_with_body();
     }
+    if (!b->lost) end_with_body(&b->sp);
     __pthread_unregister_cancel(&start.libc);
 }
 
@@ -177,6 +183,8 @@ static void *donor(void *arg) {
     b->tp = ARCH_THREAD_POINTER();
     b->m = &tls_m;
     b->runner = &tls_runner;
+    b->errno_at = __errno_location();
+    b->handling = m_handling_here();
     if (!leave_kernel(b)) {
         store_rel(&b->donated, REFUSED);
         os_futex_wake(&b->donated, 1);
@@ -184,9 +192,9 @@ static void *donor(void *arg) {
     }
     pthread_detach(pthread_self());
     live(b);
-    if (!b->lost) end_with_body(&b->sp);
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
+    arch_guard_set(0); /* none of ours: its stack does not grow */
     pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
     robust_end(b);
     return NULL;
@@ -321,15 +329,26 @@ void body_untake(Stack *s) { push_ready(body_of(s)); }
 
 /* ---- on g0 ----------------------------------------------------------------------------------- */
 
+static void exchange_words(M *m, Body *b) {
+    int *errno_at = m->errno_at;
+    Handling *handling = m->handling;
+    m->errno_at = b->errno_at;
+    m->handling = b->handling;
+    b->errno_at = errno_at;
+    b->handling = handling;
+}
+
 void body_wear(M *m, G *gp) {
     Body *b = body_of(gp->stack);
     *b->m = *b->runner = m;
+    exchange_words(m, b);
     m->detour = gp;
     arch_tp_set(b->tp);
 }
 
-void body_doff(M *m) {
+void body_doff(M *m, G *gp) {
     arch_tp_set(m->tp);
+    exchange_words(m, body_of(gp->stack));
     m->detour = m->lockedg;
 }
 
@@ -346,8 +365,8 @@ static void forsaken(void *arg) {
     siglongjmp(b->start, 1);
 }
 
-/* B5. bodies.lock. Where the kernel refuses, the next one tries again. */
-static void end_locked(Body *b) {
+/* B5. bodies.lock. */
+static bool end_locked(Body *b) {
     enum {
         FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                 CLONE_SETTLS | CLONE_CHILD_CLEARTID
@@ -357,6 +376,18 @@ static void end_locked(Body *b) {
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
     b->ending = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+    return b->ending;
+}
+
+/* bodies.lock. Where the kernel refuses, the next one to end tries again for all, and the end of
+ * the runtime. False: it has refused. */
+static bool end_all_locked(void) {
+    for (Body *b = bodies.ended; b && bodies.wants; b = b->next) {
+        if (b->ending) continue;
+        if (!end_locked(b)) return false;
+        bodies.wants--;
+    }
+    return true;
 }
 
 #define ABOVE 1024 /* bytes, for the rest of live()'s frame */
@@ -368,8 +399,27 @@ void body_release(Stack *s, bool lost) {
     b->next = bodies.ended;
     bodies.ended = b;
     bodies.count++;
-    for (Body *e = b; e && !e->ending; e = e->next) end_locked(e);
+    bodies.wants++;
+    bool done = end_all_locked();
     unlock(&bodies.lock);
+    if (!done)
+        warn_once(WARN_BODY, "the kernel gives no thread for the end of a goroutine that is one to "
+                             "libc: destructors of its keys wait");
+}
+
+/* In a child, which has none of these threads, and libc has struck them off: to end one would end
+ * the process. Stacks that no thread was left on still serve. */
+void bodies_forget(void) {
+    bodies.ready = NULL;
+    bodies.wants = 0;
+    for (Body **at = &bodies.ended, *b; (b = *at) != NULL;) {
+        if (b->ending && load_acq(&b->left) == 0) {
+            at = &b->next;
+        } else {
+            *at = b->next;
+            bodies.count--;
+        }
+    }
 }
 
 /* A destructor of the program's may wait for ever. */
@@ -377,6 +427,7 @@ void body_release(Stack *s, bool lost) {
 static bool settling(void) {
     M *m = enter();
     lock(&bodies.lock, RANK_LEAF);
+    end_all_locked();
     Body *b = bodies.ended;
     while (b && !(b->ending && load_acq(&b->left))) b = b->next;
     unlock(&bodies.lock);
@@ -396,9 +447,10 @@ Stack *body_take(size_t size, int *error) {
 }
 void body_untake(Stack *s) {}
 void body_wear(M *m, G *gp) {}
-void body_doff(M *m) {}
+void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}
+void bodies_forget(void) {}
 
 #endif

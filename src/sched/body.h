@@ -22,10 +22,11 @@ void body_untake(Stack *s);   /* its goroutine does not begin */
 void *body_context(Stack *s); /* where it begins */
 /* On g0: the thread takes gp's thread pointer on, and its own again. */
 void body_wear(M *m, G *gp);
-void body_doff(M *m);
+void body_doff(M *m, G *gp);
 NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */
 /* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */
 void body_release(Stack *s, bool lost);
 void bodies_settle(void); /* the runtime has ended: libc has ended its threads, as far as it can */
+void bodies_forget(void); /* a child that may use gort: it has none of the parent's */
 
 #endif

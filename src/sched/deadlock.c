@@ -45,7 +45,7 @@ enum { NOTHING, MOVES, LASTS };
 static bool armed(void) { return timers_first() < NEVER; }
 
 static bool queued(void) {
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++)
         if (!runq_empty(sched.ps[i])) return true;
     return global_count() != 0;
 }

@@ -27,6 +27,7 @@
 #include "base/upstairs.h"
 #include "mem/stack.h"
 #include "mem/span.h"
+#include "sched/body.h"
 #include "sched/g.h"
 #include "sched/m.h"
 #include "sched/sched.h"
@@ -114,6 +115,7 @@ static void after_fork_in_parent(void) {
 static void child_begins(void) {
     if (upstairs.fork_child) upstairs.fork_child();
     m_forget_others();
+    bodies_forget();
 }
 
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with

@@ -37,7 +37,7 @@ INLINE void forget(M *m, G *gp) {
     g_free(m, gp);
 }
 
-static void drop_stack(M *m, Stack *s) {
+static void drop_stack(M *m, Stack *s, bool lost) {
     if (unlikely(split.mode != SPLIT_OFF)) split_release(m, s);
     if (s->custom == STACK_SLAB) {
         stack_put(m, s);
@@ -45,7 +45,7 @@ static void drop_stack(M *m, Stack *s) {
         compact_put(m, s);
         compact_credit_give();
     } else if (s->custom == STACK_BODY) {
-        body_release(s, false);
+        body_release(s, lost);
     } else {
         stack_custom_free(s);
     }
@@ -71,12 +71,13 @@ static void bury(M *m, void *arg) {
     gp->stack = NULL;
     TSAN_TELL(tsan_over, s->san_fiber);
     forget(m, gp);
-    drop_stack(m, s);
+    drop_stack(m, s, false);
 }
 
 /* The runtime has ended and gp with it. */
 void go_abandon(M *m, G *gp) {
     Stack *s = gp->stack;
+    if (gp->odd & ODD_USES) upstairs.use_ends(gp); /* one that was left behind in a call */
     store_rlx(&gp->status, G_DEAD);
     /* the next goroutine of this record is not the one that was left behind there (init.c) */
     store_rel(&gp->m, NULL);
@@ -90,8 +91,7 @@ void go_abandon(M *m, G *gp) {
         s->values = NULL;
         s->settled = 0;
         if (tsan_on()) tsan_over(s->san_fiber);
-        if (s->custom == STACK_BODY) body_release(s, true);
-        else drop_stack(m, s);
+        drop_stack(m, s, true);
     } else if (gp->flags & GF_COMPACT) {
         compact_credit_give();
     }
@@ -202,6 +202,7 @@ void goroutine_with_body(void) {
     M *m = getm();
     finish_switch(m);
     G *gp = m->curg;
+    guard_restore(gp);
     *__errno_location() = 0;
     leave(m);
     gp->fn(gp->arg);

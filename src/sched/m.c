@@ -44,8 +44,9 @@ static struct {
     Lock lock;
     M *free; /* lock */
 } records;
-/* Of the variables of all modules, by m_prepare. glibc takes a thread's out of its stack, and those
- * of the program may be larger than a stack that has room for the runtime alone. */
+/* By m_prepare: what glibc takes for a thread's variables out of its stack. The program's may be
+ * larger than a stack that has room for the runtime alone, and so may the room for modules that are
+ * opened later, which one of its tunables sets. */
 static size_t tls_bytes;
 /* made by m_prepare. Value: the thread's M, while thread_ends has to see the thread end */
 static pthread_key_t thread_end;
@@ -170,10 +171,14 @@ void m_find_globals(void) {
     }
 }
 
+Handling *m_handling_here(void) {
+    return __cxa_get_globals ? __cxa_get_globals() : plugin_globals ? plugin_globals() : NULL;
+}
+
 static void thread_begin(M *m) {
     tls_runner = m;
     know_thread(m);
-    if (plugin_globals) m->handling = plugin_globals();
+    m->handling = m_handling_here();
     if (m->tid <= 0)
         fatal("cannot learn the number of a thread: gettid(2) gives %s", errno_word(m->tid));
     m->stack_hi = __builtin_frame_address(0);
@@ -283,6 +288,16 @@ static int add_tls(struct dl_phdr_info *info, size_t n, void *sum) {
     return 0;
 }
 
+/* glibc knows the sum, with what it keeps free for modules to come. */
+static size_t count_tls(void) {
+    size_t sum = 0;
+    size_t (*least)(const pthread_attr_t *) =
+        dlsym ? (size_t(*)(const pthread_attr_t *))dlsym(NULL, "__pthread_get_minstack") : NULL;
+    if (least) return least(NULL);
+    if (dl_iterate_phdr) dl_iterate_phdr(add_tls, &sum);
+    return sum;
+}
+
 /* A constructor, before the program has keys: libc keeps a thread's values of the first 32 keys in
  * the thread's record, so pthread_setspecific in adopt(), perhaps in a signal handler, does not
  * call malloc. */
@@ -295,7 +310,7 @@ __attribute__((constructor)) static void m_prepare(void) {
             continue;
         }
         if (!done) {
-            if (dl_iterate_phdr) dl_iterate_phdr(add_tls, &tls_bytes);
+            tls_bytes = count_tls();
             sees_ends = (__pthread_key_create ? __pthread_key_create
                                               : pthread_key_create)(&thread_end, thread_ends) == 0;
             __atomic_store_n(&done, true, __ATOMIC_RELEASE);

@@ -16,6 +16,7 @@ int own_thread(pthread_t *joined, size_t stack, void *(*fn)(void *), void *arg);
 bool on_alt_stack(M *m, void *at); /* `at` is on the stack that the runtime gave m for signals */
 void *m_alt_end(M *m);             /* the end of that stack; NULL: there is none */
 size_t m_tls_bytes(void);          /* of the variables of all modules, as far as known */
+Handling *m_handling_here(void);   /* of the calling thread; NULL: a program without C++ */
 /* The caller, a thread that the library has made, does not count as a plain thread. */
 void m_is_ours(void);
 void m_fork(bool before); /* forkgate.c */

@@ -226,7 +226,7 @@ static void hurry_locked(M *home, int64_t now) {
         now - hurried_at < SLICE)
         return;
     hurried_at = now;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++)
         store_seq(&sched.ps[i]->look, LOOK_GLOBAL);
 }
 

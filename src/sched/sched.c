@@ -627,7 +627,7 @@ static void execute_with_body(M *m, G *gp) {
     trace_start(m, gp);
     body_wear(m, gp);
     arch_switch(&m->g0sp, gp->sp);
-    body_doff(m);
+    body_doff(m, gp);
     finish_switch(m);
 }
 

@@ -92,7 +92,7 @@ int64_t watch_slots(M *m, int64_t now) {
                   !load_rlx(&sched.stop_waiting) && !sim_on;
     last.when = now;
     last.vain = vain;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) {
         P *p = sched.ps[i];
         uint64_t switches = load_rlx(&p->n.switches);
         int64_t moved = (int64_t)(switches - p->seen_switches);

@@ -253,7 +253,7 @@ static void look_at_taken(void) {
 }
 
 static void hammer(void) {
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) {
         M *m = load_rlx(&sched.ps[i]->m);
         if (m == NULL || load_rlx(&sched.ps[i]->status) != P_RUNNING) continue;
         P *p = retake_hammer(m);
@@ -390,7 +390,7 @@ static bool sleep_deeply(int64_t now) {
 static bool look_at_all(int64_t now) {
     bool did = false;
     if (settings.retake == 2) hammer();
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) did |= look_at(sched.ps[i], now);
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) did |= look_at(sched.ps[i], now);
     return did;
 }
 

@@ -128,7 +128,7 @@ static void take_back_order(void) {
 static bool nobody_runs(void) {
     bool held = false;
     lock(&sched.lock, RANK_SCHED);
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) held |= load_rlx(&sched.ps[i]->m) != NULL;
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) held |= load_rlx(&sched.ps[i]->m) != NULL;
     bool none = maker.pending && !held && load_acq(&sched.in_syscall) == 0 &&
                 load_acq(&sched.taken) == 0 && !load_rlx(&sched.stop_waiting);
     unlock(&sched.lock);

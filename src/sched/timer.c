@@ -220,7 +220,7 @@ bool timer_take(TimerHeap *h, int64_t now, timer_fn **fn, void **arg, uint32_t *
 
 int64_t timers_first(void) {
     int64_t first = GORT_FOREVER;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++) {
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) {
         int64_t when = load_acq(&sched.ps[i]->timers.first);
         if (when < first) first = when;
     }

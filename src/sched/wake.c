@@ -245,7 +245,7 @@ void wake_after_submit(M *m) {
 
 bool work_anywhere(void) {
     if (global_count() != 0) return true;
-    for (uint32_t i = 0; i < load_rlx(&sched.procs); i++)
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++)
         if (!watch_nothing_in(sched.ps[i])) return true;
     int64_t first = timers_first();
     return first != GORT_FOREVER && first <= os_now();

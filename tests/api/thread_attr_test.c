@@ -107,6 +107,24 @@ static __attribute__((noinline)) void leave_by(long way) {
     if (way % 3 == 1) gort_exit();
     if (way % 3 == 2) pthread_exit(NULL);
 }
+
+/* Also out of a function that a call of ours runs: the once is done, the blocking call over. */
+static void leaves_once(void *way) {
+    gort_yield();
+    leave_by((long)way);
+}
+static long leaves_blocking(void *once) {
+    pthread_exit(NULL);
+    return 0;
+}
+static void leaves_calls(void *arg) {
+    gort_once once = {0};
+    begin((long)arg);
+    gort_wg_done(&wg);
+    if ((long)arg % 3 == 0) gort_blocking(leaves_blocking, NULL);
+    gort_once_do(&once, leaves_once, arg);
+    FAILF("it has not left");
+}
 static void leaves(void *arg) {
     begin((long)arg);
     gort_yield();
@@ -188,6 +206,7 @@ static int app(int argc, char **argv) {
     destroyed = made = 0;
     run(wanders, MANY);
     run(leaves, MANY);
+    run(leaves_calls, MANY);
     run(locks, 10);
     made -= 10; /* which have no value */
     run(locked, 6);

@@ -270,6 +270,12 @@ static Part parts[] = {{120, arguments},     {60, arrays}, {60, jumps}, {40, lib
                        {0, large_in_a_loop}, {0, signals}, {0, deep},   {60, arguments_in_place}};
 #define PARTS ((int)(sizeof parts / sizeof parts[0]))
 
+/* As a thread to libc, before it has ever waited. */
+static void deep_at_once(void *arg) {
+    deep();
+    gort_wg_done(&wg);
+}
+
 static void keeps(void *arg) { /* its registers and frames over parking at every depth */
     at_depths(100, gort_yield);
     gort_wg_done(&wg);
@@ -305,7 +311,8 @@ static int body(int argc, char **argv) {
         gort_wg_wait(&wg);
         CHECKF(wrong == 0, "part %d", i);
     }
-    gort_wg_add(&wg, 20);
+    gort_wg_add(&wg, 21);
+    CHECK_EQ(gort_go_with(&(gort_attr){.thread = 1}, deep_at_once, NULL), 0);
     for (int i = 0; i < 20; i++) gort_go(keeps, NULL);
     gort_go(exits_deep, NULL);
     gort_wg_wait(&wg);

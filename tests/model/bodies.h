@@ -6,7 +6,7 @@
 
 M body_home;
 void body_wear(M *m, G *gp) { wrong("no goroutine has a body here"); }
-void body_doff(M *m) {}
+void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) {
     wrong("no goroutine has a body here");
     __builtin_trap();
@@ -16,5 +16,6 @@ void body_untake(Stack *s) {}
 void *body_context(Stack *s) { return NULL; }
 Stack *body_take(size_t size, int *error) { return NULL; }
 void bodies_settle(void) {}
+void bodies_forget(void) {}
 
 #endif

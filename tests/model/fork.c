@@ -42,6 +42,7 @@ void g_fork(bool before) {}
 void m_fork(bool before) {}
 void span_fork(bool before) {}
 void m_forget_others(void) {}
+void bodies_forget(void) {}
 void fork_renumber(void) {}
 void fork_watch(void) {}
 void os_nap(int64_t ns) {
