@@ -23,6 +23,7 @@
 #include "base/base.h" /* first: it defines _GNU_SOURCE */
 #include "base/deadline.h"
 #define exit_hook_jumped hook_jumped /* libgort's is not exported (once_join.c) */
+#include "sched/body.h"
 #include "sched/goexit.h"
 #include "api/hookcalls.h"
 #include "mem/stack.h"
@@ -327,12 +328,18 @@ int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 
 /* The number of the current goroutine in place of a thread's, in libc's locks; 0: no goroutine runs
- * here. No thread has such a number. Ids begin at 1 in each runtime, but goroutines of earlier ones
- * may still hold locks: marks go on where the last runtime's ended. They repeat after 2^30. */
+ * here, or one that is a thread to libc (sched/body.c), whose locks know it by a number of its own.
+ * No thread has such a mark. Ids begin at 1 in each runtime, but goroutines of earlier ones may
+ * still hold locks: marks go on where the last runtime's ended. They repeat after 2^30. */
 INLINE int owner_mark(void) {
     M *m = runner_at(known.tls);
     G *gp = m ? m->curg : NULL;
-    return gp ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
+    return gp && !has_body(gp) ? (int)(0x40000000 | ((m->marks + gp->id) & 0x3fffffff)) : 0;
+}
+/* On a goroutine that is a thread to libc. */
+INLINE bool is_thread_to_libc(void) {
+    G *gp = runner_g();
+    return gp && has_body(gp);
 }
 /* Changes a MARKED mutex's owner, around a libc function that unlocks and locks as the thread. */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);

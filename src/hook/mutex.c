@@ -1,5 +1,5 @@
 /*
- * Mutexes, in three classes.
+ * Mutexes, in four classes.
  *
  * COMMON: no owner that counts. A goroutine takes one as libc's trylock does, and waits in
  * waitqueue.c where that fails. The few instructions of lock and unlock stand here: a call into
@@ -15,6 +15,9 @@
  * locked to its thread (gort_lock_thread), and libc's functions are right: owners, nesting, errors,
  * priorities. If it ends while it holds a robust one its thread ends too, and the kernel tells the
  * next owner (EOWNERDEAD). A goroutine that waits for a BOUND one occupies no thread.
+ *
+ * KNOWN: all of these on a goroutine that is a thread to libc (sched/body.c). libc knows the owner
+ * by a number that stays with the goroutine, so its functions are right on any thread.
  */
 #include "hook/hook_internal.h"
 
@@ -25,7 +28,7 @@ enum { TYPE_COMMON = 0, TYPE_RECURSIVE = 1, TYPE_ERRORCHECK = 2, TYPE_MASK = 3 }
 enum { MUTEX_ROBUST = 16, MUTEX_INHERIT = 32, MUTEX_PROTECT = 64, MUTEX_SHARED = 128 };
 enum { MUTEX_ELISION = 256 | 512 };
 
-enum { COMMON, MARKED, BOUND };
+enum { COMMON, MARKED, BOUND, KNOWN };
 
 static int mutex_type(pthread_mutex_t *mutex) {
     return load_rlx(&mutex->__data.__kind) & TYPE_MASK;
@@ -125,8 +128,10 @@ static int mutex_libc_now(void *mutex) { /* unlike trylock, it reports EDEADLK *
 
 static int mutex_try_marked(void *mutex) { return mutex_take_marked(mutex, owner_mark()); }
 static int mutex_try_bound(void *mutex) { return mutex_take_bound(mutex, mutex_libc_now); }
-static try_fn *const mutex_tries[] = {
-    [COMMON] = mutex_libc_try, [MARKED] = mutex_try_marked, [BOUND] = mutex_try_bound};
+static try_fn *const mutex_tries[] = {[COMMON] = mutex_libc_try,
+                                      [MARKED] = mutex_try_marked,
+                                      [BOUND] = mutex_try_bound,
+                                      [KNOWN] = mutex_libc_now};
 
 /* The G is pinned, or inside a blocking call: it cannot park. */
 static int mutex_try_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
@@ -153,8 +158,9 @@ INLINE bool mutex_is_common(pthread_mutex_t *mutex) {
 
 /* On a goroutine: the mutex's class; else COMMON. */
 INLINE int mutex_class_here(pthread_mutex_t *mutex) {
-    if (mutex_is_common(mutex)) return COMMON;
-    return runner_g() ? mutex_class(mutex) : COMMON;
+    if (mutex_is_common(mutex) || !runner_g()) return COMMON;
+    int class = mutex_class(mutex);
+    return class != COMMON && is_thread_to_libc() ? KNOWN : class;
 }
 
 HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
@@ -171,6 +177,7 @@ HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
     int class = mutex_class_here(mutex);
     if (likely(class == COMMON)) return libc(pthread_mutex_trylock)(mutex);
+    if (class == KNOWN) return libc(pthread_mutex_trylock)(mutex);
     if (class == BOUND) return mutex_take_bound(mutex, mutex_libc_try);
     int r = mutex_try_marked(mutex);
     return r == EDEADLK ? EBUSY : r;
@@ -210,6 +217,7 @@ HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t cloc
 
 /* If this goroutine does not hold a MARKED one, libc unlocks it, or reports EPERM. */
 static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
+    if (class == KNOWN) return mutex_release_libc(mutex);
     if (class == BOUND) return mutex_release_bound(mutex);
     bool mine = mutex_owner(mutex) == owner_mark();
     return mine ? mutex_release_marked(mutex) : mutex_release_libc(mutex);

@@ -3,7 +3,8 @@
  *
  * libc notes the writer's thread in the lock: it tells a writer's unlock from a reader's by it, and
  * refuses the writer a second lock (EDEADLK). A goroutine that writes notes its mark instead
- * (mutex.c), and for the unlock the number of the thread that it is on by then.
+ * (mutex.c), and for the unlock the number of the thread that it is on by then. To one that is a
+ * thread to libc, libc itself says EDEADLK, where a call with a deadline would wait.
  *
  * Where writers are preferred, libc counts the threads that wait to write. Goroutines do not wait
  * there: one announces itself in the queue for the whole of its wait, and readers look for it.
@@ -28,18 +29,27 @@ static int rwlock_acquire(pthread_rwlock_t *lock, try_fn *attempt, int reason, i
     return r;
 }
 
-/* For a caller that may wait: EDEADLK where it would wait for itself. */
+/* EBUSY, or EDEADLK where the goroutine would wait for itself. */
+static NOINLINE int rwlock_busy(pthread_rwlock_t *lock,
+                                int (*timed)(pthread_rwlock_t *, const struct timespec *)) {
+    struct timespec over = {0, 0};
+    if (!is_thread_to_libc()) return rwlock_is_writer(lock, owner_mark()) ? EDEADLK : EBUSY;
+    int r = timed(lock, &over);
+    return r == ETIMEDOUT ? EBUSY : r;
+}
+
+/* For a caller that may wait. */
 static int rwlock_try_read(void *object) {
     pthread_rwlock_t *lock = object;
     if (rwlock_prefers_writers(lock) && waitq_announced(lock)) return EBUSY;
     int r = libc(pthread_rwlock_tryrdlock)(lock);
-    return unlikely(r == EBUSY) && rwlock_is_writer(lock, owner_mark()) ? EDEADLK : r;
+    return unlikely(r == EBUSY) ? rwlock_busy(lock, libc(pthread_rwlock_timedrdlock)) : r;
 }
 static int rwlock_try_write(void *object) {
     pthread_rwlock_t *lock = object;
     int me = owner_mark(), r = libc(pthread_rwlock_trywrlock)(lock);
     if (likely(r == 0) && me) store_rlx(&lock->__data.__cur_writer, me);
-    return unlikely(r == EBUSY) && rwlock_is_writer(lock, me) ? EDEADLK : r;
+    return unlikely(r == EBUSY) ? rwlock_busy(lock, libc(pthread_rwlock_timedwrlock)) : r;
 }
 
 HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {

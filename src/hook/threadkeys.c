@@ -34,7 +34,6 @@
  * and taken off before it is freed. In a forked child the values of its goroutine become libc's.
  */
 #include "hook/hook_internal.h"
-#include "sched/body.h"
 
 #include <dlfcn.h>
 #include <limits.h>

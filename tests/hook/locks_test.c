@@ -1,16 +1,19 @@
 /*
- * Locks against the same locks: actors do what a generator says, one step at a time, once as plain
- * threads and once as goroutines, and every answer has to be the same. The locks are mutexes of
- * every combination of type, protocol, robustness and sharing, C11's, rwlocks, semaphores, spin
- * locks, and conditions with any of the mutexes. A step never waits for another actor: what would
- * is given a deadline that has passed, so the answer says it. Between steps the actors wait for
- * their turn in a channel, in a pipe or asleep, so that goroutines share threads and change them.
+ * Locks against the same locks: actors do what a generator says, one step at a time, as plain
+ * threads, as goroutines, and as goroutines that are threads to libc (gort_attr.thread), and every
+ * answer has to be the same. The locks are mutexes of every combination of type, protocol,
+ * robustness and sharing, C11's, rwlocks, semaphores, spin locks, and conditions with any of the
+ * mutexes. (With gort_attr.thread no mutex inherits a priority, which does not work there.) A step
+ * never waits for another actor: what would is given a deadline that has passed, so the answer says
+ * it. Between steps the actors wait for their turn in a channel, in a pipe or asleep, so that
+ * goroutines share threads and change them.
  *
  * Then all at once: who is in the lock is counted while its holder sleeps.
  *
  *   SEED=n     that one, told step by step        ROUNDS=n   seeds from there on (12)
  */
 #include "hook.h"
+#include <linux/futex.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <threads.h>
@@ -61,7 +64,7 @@ typedef struct Actor {
     gort_chan *commands;
     int pipe[2];
     pthread_t thread;
-    int tid, waits_by;
+    int waits_by;
 } Actor;
 
 typedef struct Step {
@@ -82,11 +85,15 @@ typedef struct World {
     bool inconsistent[MUTEXES], lost[MUTEXES];
     int writer, readers[ACTORS], spinner;
     gort_chan *answers;
-    bool goroutines;
+    int actors; /* THREADS... */
 } World;
+
+enum { THREADS, GOROUTINES, BODIES }; /* the last: with gort_attr.thread */
+static const char *const actor_names[] = {"threads", "goroutines", "goroutines with thread 1"};
 
 static World *world;
 static uint64_t rng;
+static bool inherits; /* mutexes may */
 static bool tell;
 
 static uint32_t pick(uint32_t n) {
@@ -147,10 +154,8 @@ static void actor(void *arg) {
     Step s;
     while ((s = next_step(a)).op != DIE) {
         int r = perform(s);
-        a->tid = gettid();
         CHECK_EQ(gort_chan_send(world->answers, &r), 0);
     }
-    a->tid = gettid();
     int none = 0;
     CHECK_EQ(gort_chan_send(world->answers, &none), 0);
 }
@@ -161,8 +166,9 @@ static void *actor_thread(void *arg) {
 }
 
 static void begin_actor(Actor *a) {
-    if (world->goroutines) CHECK_EQ(gort_go(actor, a), 0);
-    else CHECK_EQ(pthread_create(&a->thread, NULL, actor_thread, a), 0);
+    gort_attr attr = {.thread = world->actors == BODIES};
+    if (world->actors == THREADS) CHECK_EQ(pthread_create(&a->thread, NULL, actor_thread, a), 0);
+    else CHECK_EQ(gort_go_with(&attr, actor, a), 0);
 }
 
 static int tell_to(Actor *a, Step s) {
@@ -277,18 +283,17 @@ static void learn(Step s, int who, int r) {
     }
 }
 
-/* Its robust mutexes are given up by the kernel, when the thread that held them is gone. */
+/* Its robust mutexes are given up when the thread that held them is gone. */
 static void died(int who) {
     Actor *a = &world->actor[who];
-    bool held = false;
     for (int i = 0; i < MUTEXES; i++) {
         if (world->owner[i] != who) continue;
-        held = true;
+        int *word = &world->mutex[i].__data.__lock;
+        if (world->actors != THREADS) wait_until(get(word) & FUTEX_OWNER_DIED);
         world->owner[i] = -1;
         world->count[i] = 0;
     }
-    if (!world->goroutines) CHECK_EQ(pthread_join(a->thread, NULL), 0);
-    else if (held) wait_until(syscall(SYS_tgkill, getpid(), a->tid, 0) != 0);
+    if (world->actors == THREADS) CHECK_EQ(pthread_join(a->thread, NULL), 0);
     begin_actor(a);
 }
 
@@ -301,6 +306,7 @@ static void make_mutex(int i) {
     pthread_mutexattr_t a;
     *k = (Kind){types[pick(4)], pick(2) ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE, (int)pick(2),
                 (int)pick(2), pick(5) == 0};
+    if (!inherits) k->protocol = PTHREAD_PRIO_NONE;
     if (k->c11) {
         *k = (Kind){.type = pick(2) ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL, .c11 = true};
         CHECK_EQ(mtx_init(&world->c11[i],
@@ -321,14 +327,12 @@ static void make_mutex(int i) {
                k->robust, k->shared);
 }
 
-static void begin_world(bool goroutines) {
+static void begin_world(int actors) {
     pthread_rwlockattr_t ra;
     pthread_condattr_t ca;
     world = calloc(1, sizeof *world);
-    *world = (World){.writer = -1,
-                     .spinner = -1,
-                     .goroutines = goroutines,
-                     .answers = gort_chan_new(sizeof(int), 0)};
+    *world = (World){
+        .writer = -1, .spinner = -1, .actors = actors, .answers = gort_chan_new(sizeof(int), 0)};
     for (int i = 0; i < MUTEXES; i++) {
         world->owner[i] = -1;
         make_mutex(i);
@@ -367,7 +371,7 @@ static void end_world(void) {
         Actor *a = &world->actor[i];
         release_all(i);
         tell_to(a, (Step){DIE, 0});
-        if (!world->goroutines) CHECK_EQ(pthread_join(a->thread, NULL), 0);
+        if (world->actors == THREADS) CHECK_EQ(pthread_join(a->thread, NULL), 0);
         close(a->pipe[0]), close(a->pipe[1]);
         gort_chan_release(a->commands);
     }
@@ -375,12 +379,12 @@ static void end_world(void) {
     free(world);
 }
 
-/* The same steps in both worlds: they are drawn by what the first one's answers say, and the second
- * one's are the same. */
-static void play(uint64_t seed, bool goroutines, int *answers) {
+/* The same steps in all worlds: they are drawn by what the first one's answers say, and the others'
+ * are the same. */
+static void play(uint64_t seed, int actors, int *answers) {
     rng = seed * 2 + 1;
     for (int i = 0; i < 8; i++) pick(2);
-    begin_world(goroutines);
+    begin_world(actors);
     for (int i = 0; i < STEPS; i++) {
         int who = (int)pick(ACTORS);
         Step s;
@@ -388,15 +392,15 @@ static void play(uint64_t seed, bool goroutines, int *answers) {
         while (!allowed(s, who) || (s.op == DIE && pick(3)));
         int r = tell_to(&world->actor[who], s);
         if (tell)
-            printf("%s %d: actor %d %s %d -> %d (%s)\n", goroutines ? "goroutines" : "threads", i,
-                   who, op_names[s.op], s.what, r, strerror(r));
-        if (goroutines && answers[i] != r) {
+            printf("%s %d: actor %d %s %d -> %d (%s)\n", actor_names[actors], i, who,
+                   op_names[s.op], s.what, r, strerror(r));
+        if (actors != THREADS && answers[i] != r) {
             Kind *k = &world->kind[s.what];
             fprintf(stderr,
-                    "seed %lu, step %d: actor %d %s %d (type %d protocol %d robust %d shared %d "
-                    "c11 %d): %d, and %d of threads\n",
-                    (unsigned long)seed, i, who, op_names[s.op], s.what, k->type, k->protocol,
-                    k->robust, k->shared, k->c11, r, answers[i]);
+                    "seed %lu, step %d of %s: actor %d %s %d (type %d protocol %d robust %d "
+                    "shared %d c11 %d): %d, and %d of threads\n",
+                    (unsigned long)seed, i, actor_names[actors], who, op_names[s.op], s.what,
+                    k->type, k->protocol, k->robust, k->shared, k->c11, r, answers[i]);
             exit(1);
         }
         answers[i] = r;
@@ -450,6 +454,8 @@ static void exclusion(int type, int protocol, int robust, int shared) {
     CHECK_EQ(pthread_mutex_destroy(&common), 0);
 }
 
+static void nothing(void *arg) {}
+
 static int run(int argc, char **argv) {
     static int answers[STEPS];
     const char *seed = getenv("SEED"), *rounds = getenv("ROUNDS");
@@ -457,9 +463,15 @@ static int run(int argc, char **argv) {
     int n = rounds ? atoi(rounds) : seed ? 1 : 12;
     tell = seed && n == 1;
     setbuf(stdout, NULL);
+    bool bodies = gort_go_with(&(gort_attr){.thread = 1}, nothing, NULL) == 0;
     for (uint64_t s = from; s < from + (uint64_t)n; s++) {
-        play(s, false, answers);
-        play(s, true, answers);
+        inherits = true;
+        play(s, THREADS, answers);
+        play(s, GOROUTINES, answers);
+        if (!bodies) continue;
+        inherits = false;
+        play(s, THREADS, answers);
+        play(s, BODIES, answers);
     }
     for (int k = 0; k < 4 * 2 * 2 * 2; k++)
         exclusion(k % 4, k / 4 % 2 ? PTHREAD_PRIO_INHERIT : PTHREAD_PRIO_NONE, k / 8 % 2, k / 16);
