@@ -152,8 +152,9 @@ long hook_read_terminal(int fd, const struct iovec *iov, int n, int64_t deadline
     return as_eintr(call_run(&c, deadline));
 }
 
-long hook_read_other(int fd, const struct iovec *iov, int n) {
+long hook_read_other(int fd, const struct iovec *iov, int n, bool looks) {
     Call c = call_of(try_as, fd, DIR_READ, iov, (size_t)n);
+    c.looks = looks;
     return call_run(&c, GORT_FOREVER);
 }
 

@@ -38,7 +38,7 @@ long hook_accept(int fd, struct sockaddr *sa, socklen_t *len, int flags, int64_t
                  uint32_t life);
 long hook_connect(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
                   uint32_t life);
-long hook_read_other(int fd, const struct iovec *iov, int n);
+long hook_read_other(int fd, const struct iovec *iov, int n, bool looks);
 /* least: so many bytes are enough, also where poll(2) wants more; 0: poll is right. */
 long hook_read_terminal(int fd, const struct iovec *iov, int n, int64_t deadline, uint32_t least);
 /* A terminal that the process is in the background of. */

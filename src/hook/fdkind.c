@@ -8,17 +8,21 @@
 
 Hint fd_hints[FD_HINTS];
 
-/* A write to one waits only where its counter is full, and there is no way to try: OTHER. */
-bool is_eventfd(int fd) {
+/* name: "[eventfd]" and its like. */
+static bool is_anonymous(int fd, const char *name) {
     char path[32] = "/proc/self/fd/", link[32], digits[12];
     int n = 0, at = 14;
     do digits[n++] = (char)('0' + fd % 10);
     while ((fd /= 10) > 0);
     while (n > 0) path[at++] = digits[--n];
-    static const char name[] = "anon_inode:[eventfd]";
-    return sys(SYS_readlinkat, AT_FDCWD, path, link, sizeof link, 0, 0) == sizeof name - 1 &&
-           memcmp(link, name, sizeof name - 1) == 0;
+    static const char first[] = "anon_inode:";
+    size_t skip = sizeof first - 1, len = skip + strlen(name);
+    return sys(SYS_readlinkat, AT_FDCWD, path, link, sizeof link, 0, 0) == (long)len &&
+           memcmp(link, first, skip) == 0 && memcmp(link + skip, name, len - skip) == 0;
 }
+
+/* A write to one waits only where its counter is full, and there is no way to try: OTHER. */
+bool is_eventfd(int fd) { return is_anonymous(fd, "[eventfd]"); }
 
 FdKind kind_look(int fd, int dir) {
     struct stat st;
@@ -28,6 +32,7 @@ FdKind kind_look(int fd, int dir) {
     FdKind kind = S_ISSOCK(st.st_mode) ? KIND_SOCKET : plain ? KIND_PLAIN : KIND_NOWAIT;
     kind_set_both(fd, kind);
     if (S_ISCHR(st.st_mode) && !plain && is_terminal(fd)) flags_add(fd, HINT_TERMINAL);
+    if ((st.st_mode & S_IFMT) == 0 && is_anonymous(fd, "[signalfd]")) flags_add(fd, HINT_SIGNALS);
     if ((st.st_mode & S_IFMT) == 0 && is_eventfd(fd)) {
         kind_set(fd, DIR_WRITE, KIND_OTHER);
         if (dir == DIR_WRITE) return KIND_OTHER;

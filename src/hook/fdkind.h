@@ -25,13 +25,14 @@ INLINE bool kind_is_counted(FdKind kind) { return kind >= KIND_PIPE; }
 
 /* What else is known of the number, for both directions. */
 typedef enum FdFlags {
-    HINT_BORN = 1,     /* a socket made here: the runtime knows nothing of an earlier file */
-    HINT_MESSAGES = 2, /* a socket without connections: connect does not wait */
-    HINT_NONBLOCK = 4, /* its owner has set O_NONBLOCK */
-    HINT_OPENED = 8,   /* by open: HOT from the start, as most files never make a reader wait */
-    HINT_FRESH = 16,   /* no call has waited on it yet: hint_settle() */
-    HINT_ROOM = 32,    /* a pipe's writer: it has not blocked for long */
-    HINT_TERMINAL = 64 /* what read does there is termios(3)'s to say (terminal.c) */
+    HINT_BORN = 1,      /* a socket made here: the runtime knows nothing of an earlier file */
+    HINT_MESSAGES = 2,  /* a socket without connections: connect does not wait */
+    HINT_NONBLOCK = 4,  /* its owner has set O_NONBLOCK */
+    HINT_OPENED = 8,    /* by open: HOT from the start, as most files never make a reader wait */
+    HINT_FRESH = 16,    /* no call has waited on it yet: hint_settle() */
+    HINT_ROOM = 32,     /* a pipe's writer: it has not blocked for long */
+    HINT_TERMINAL = 64, /* what read does there is termios(3)'s to say (terminal.c) */
+    HINT_SIGNALS = 128  /* a signalfd */
 } FdFlags;
 
 FdKind kind_look(int fd, int dir); /* asks the kernel, and notes the answer */

@@ -49,11 +49,16 @@ INLINE long stream_try(int fd, FdKind kind, int dir, const struct iovec *iov, in
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* A signalfd shows a thread the signals sent to that thread, and the poller is another: no edge
+ * tells of them. The goroutine comes back to its thread to look. */
+static bool has_signals(int fd) { return flags_hint(fd) & HINT_SIGNALS; }
+
 static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, int n) {
     if (!caller_waits(fd)) return returned(-EAGAIN);
     if (!here()) return libc(readv)(fd, iov, n);
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
     hint_settle(fd);
+    if (unlikely(has_signals(fd))) return returned(staying(core->read_other(fd, iov, n, true)));
     ssize_t r = n == 1 ? staying(gort_read_until(fd, iov->iov_base, iov->iov_len, deadline))
                        : staying(gort_readv_until(fd, iov, n, deadline));
     pipe_moved(fd, DIR_READ, r);
@@ -83,7 +88,8 @@ static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t
 
 static ssize_t read_other(M *m, int fd, const struct iovec *iov, int n) {
     if (terminal_at(fd)) return terminal_read(fd, iov, n);
-    if (not_ready(fd, POLLIN)) return returned(staying(core->read_other(fd, iov, n)));
+    if (not_ready(fd, POLLIN))
+        return returned(staying(core->read_other(fd, iov, n, has_signals(fd))));
     uint32_t life = life_of(fd);
     long r = hot_call(m, SYS_readv, fd, iov, n, 0);
     return r == -EINTR ? read_resume(fd, iov, n, life) : returned(r);

@@ -1,6 +1,7 @@
 /* read, write, readv, writev: a goroutine waits and no thread does; nothing changes for the
  * caller. */
 #include "hook.h"
+#include <sys/signalfd.h>
 
 static int ends[MANY][2];
 static int got;
@@ -122,6 +123,46 @@ static void close_wakes(void) {
     close(p[1]);
 }
 
+/* A signal to the thread of a goroutine that reads a signalfd: another thread's poll, where some
+ * other goroutine keeps the runtime busy, says nothing of it. */
+static pthread_t home;
+static int wakes, sleepers;
+
+static void signal_reader(void *arg) {
+    struct signalfd_siginfo info;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+    home = pthread_self();
+    CHECK_EQ(read(*(int *)arg, &info, sizeof info), (long)sizeof info);
+    CHECK_EQ(info.ssi_signo, SIGUSR1);
+    add(&wakes, 1);
+}
+static void keeps_busy(void *arg) {
+    while (!get(&wakes)) usleep(50);
+    add(&sleepers, 1);
+}
+static void *sender(void *arg) {
+    CHECK_EQ(pthread_kill(home, SIGUSR1), 0);
+    return NULL;
+}
+
+static void signals(void) {
+    pthread_t thread;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    int fd = signalfd(-1, &set, 0);
+    CHECK_EQ(gort_go(signal_reader, &fd), 0);
+    wait_for_waiting("IO wait", 1);
+    for (int i = 0; i < 4; i++) CHECK_EQ(gort_go(keeps_busy, NULL), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, sender, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    wait_until(get(&wakes) && get(&sleepers) == 4);
+    close(fd);
+}
+
 static int run(int argc, char **argv) {
     many_readers();
     big_writes();
@@ -132,6 +173,7 @@ static int run(int argc, char **argv) {
     }
     vectors_and_ends();
     close_wakes();
+    signals();
     return 0;
 }
 HOOK_MAIN(run)
