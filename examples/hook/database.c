@@ -63,10 +63,10 @@ static void measure(long *most) {
     static const char *const names[] = {"VmRSS: %ld", "VmPTE: %ld", "Threads: %ld"};
     char line[256];
     FILE *f = fopen("/proc/self/status", "r");
-    for (long value; fgets(line, sizeof line, f);)
+    for (long value; f && fgets(line, sizeof line, f);)
         for (int i = 0; i < 3; i++)
             if (sscanf(line, names[i], &value) == 1 && value > most[i]) most[i] = value;
-    fclose(f);
+    if (f) fclose(f);
 }
 
 static int run(int argc, char **argv) {
