@@ -34,12 +34,12 @@ fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
 
 # Programs with libgort.so start only where the loader finds it: a line says so where it does not.
 define tell_the_loader
-@PATH="$$PATH:/usr/sbin:/sbin"; if [ "$$(id -u)" = 0 ]; then ldconfig || true; fi; \
+@PATH="$$PATH:/usr/sbin:/sbin"; [ "$$(id -u)" != 0 ] || ldconfig || true; \
 	for found in $$(ldconfig -p 2>/dev/null | sed -n 's|^[[:space:]]*$(SONAME) .* => ||p'); do \
 	    if [ "$$found" -ef '$(LIBDIR)/$(SONAME)' ]; then exit 0; fi; \
 	done; \
 	echo 'The loader does not look into $(LIBDIR): link programs with -Wl,-rpath,$(LIBDIR),'; \
-	echo 'or run them with LD_LIBRARY_PATH=$(LIBDIR). Those with libgort.a in them need neither.'
+	echo 'or run them with LD_LIBRARY_PATH=$(LIBDIR). Those with libgort.a need neither.'
 endef
 
 .PHONY: install uninstall
