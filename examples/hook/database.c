@@ -74,7 +74,7 @@ static int run(int argc, char **argv) {
     for (pool = threads ? NULL : gort_chan_new(sizeof(PGconn *), POOL); nfree < POOL;) {
         PGconn *conn = idle[nfree++] = PQconnectdb(argv[1]);
         if (PQstatus(conn) != CONNECTION_OK) return fputs(PQerrorMessage(conn), stderr), 1;
-        if (!threads) gort_chan_send(pool, &conn);
+        if (!threads && gort_chan_try_send(pool, &conn) < 0) return 1; /* no memory */
     }
     measure(before);
     int64_t from = gort_now();
