@@ -1,4 +1,4 @@
-/* A fleet of workers that share a Redis stream: how a program outgrows one machine. Redis hands each
+/* A fleet of workers that share a Redis stream: how a program outgrows a machine. Redis hands each
  * entry to one worker, in whatever process, and what a dead worker has left the others claim.
  *   cc fleet.c -I../../include -L../../build -Wl,--no-as-needed -lgort-hook -lgort -lhiredis
  *   ./a.out PORT 500          20 workers, and 500 entries to be done
