@@ -40,30 +40,36 @@ static void writer(void *arg) {
     gort_shutdown(m->fd, SHUT_RDWR);
 }
 
-static void leave(struct member *m) {
-    struct member **at = &members;
-    lines_close(m->out); /* who waits to send to it has the lock */
-    gort_mutex_lock(&room);
-    while (*at != m) at = &(*at)->next;
-    *at = m->next;
-    gort_mutex_unlock(&room);
-    say(NULL, "* %d has left%s\n", m->number, "");
-}
-
 static int serve(gort_ctx *ctx, void *arg) {
-    struct member *m = arg;
+    struct member *m = arg, **at = &members;
     char *line;
     gort_wg wg = {0};
     gort_reader *in = gort_reader_new(m->fd, 400);
     ssize_t n = in && gort_wg_go(&wg, writer, m) == 0 ? 0 : -ENOMEM;
     while (n >= 0 || n == -EMSGSIZE)
         if ((n = gort_reader_line(in, &line)) >= 0) say(m, "%d: %s\n", m->number, line);
-    leave(m);
+    lines_close(m->out); /* who waits to send to it has the lock */
+    gort_mutex_lock(&room);
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    gort_mutex_unlock(&room);
+    say(NULL, "* %d has left%s\n", m->number, "");
     gort_wg_wait(&wg);
     gort_close(m->fd); /* nobody else uses it any more */
     gort_reader_free(in);
     lines_release(m->out);
     return free(m), (void)ctx, 0; /* the others go on */
+}
+
+static int come(gort_group *group, int fd, int number) {
+    struct member *m = malloc(sizeof *m);
+    lines *out = m ? lines_new(64) : NULL;
+    if (out == NULL) return -ENOMEM;
+    gort_mutex_lock(&room);
+    members = memcpy(m, &(struct member){fd, number, out, members}, sizeof *m);
+    gort_mutex_unlock(&room);
+    say(m, "* %d has come%s\n", number, "");
+    return gort_group_go(group, serve, m);
 }
 
 static void end_by_signal(void *arg) {
@@ -73,27 +79,21 @@ static void end_by_signal(void *arg) {
 }
 
 static int run(int argc, char **argv) {
-    char addr[64];
-    int fd, last_number = 0, listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:7000", 0);
+    char addr[64], *where = argc > 1 ? argv[1] : "127.0.0.1:7000";
+    int last = 0, listener = gort_listen(where, 0);
     gort_ctx *ctx = gort_ctx_new(NULL);
     gort_group *group = ctx ? gort_group_new(ctx, 0) : NULL;
     int err = group ? gort_go(end_by_signal, ctx) : -ENOMEM;
     if (err == 0) err = listener < 0 ? listener : gort_local_addr(listener, addr, sizeof addr);
-    if (err < 0) return fprintf(stderr, "chat: %s\n", strerror(-err)), 1;
-    fprintf(stderr, "the room is %s\n", addr);
+    if (err == 0) fprintf(stderr, "the room is %s\n", addr);
     gort_ctx_use(ctx);
-    while ((fd = gort_accept(listener, NULL, NULL)) >= 0) {
-        struct member *m = malloc(sizeof *m);
-        lines *out = m ? lines_new(64) : NULL;
-        if (out == NULL) return ENOMEM;
-        gort_mutex_lock(&room);
-        *m = (struct member){fd, ++last_number, out, members};
-        members = m;
-        gort_mutex_unlock(&room);
-        say(m, "* %d has come%s\n", m->number, "");
-        if (gort_group_go(group, serve, m) < 0) return ENOMEM;
+    while (err == 0) {
+        int fd = gort_accept(listener, NULL, NULL);
+        if (fd >= 0) err = come(group, fd, ++last);
+        else err = fd == -EMFILE ? gort_sleep(10 * GORT_MS) : fd; /* it waits in the queue */
     }
-    return gort_group_wait(group) < 0 || fd != -ECANCELED;
+    if (err == -ECANCELED) return gort_group_wait(group) < 0;
+    return fprintf(stderr, "chat: %s: %s\n", where, gort_addr_strerror(where, err)), 1;
 }
 
 int main(int argc, char **argv) { return gort_main(run, argc, argv); }

@@ -35,22 +35,24 @@ static void accept_loop(void *arg) {
 /* Talks to the server for a moment. */
 static int try_it(const char *addr) {
     char answer[6] = "";
+    ssize_t n = 0;
     int fd = gort_dial(addr, gort_now() + 10 * GORT_SEC);
     if (fd < 0) return fd;
-    for (int i = 0; i < 1000; i++) {
-        if (gort_write_full(fd, "hello", 5) < 0 || gort_read_full(fd, answer, 5) < 0) return 1;
-        if (strcmp(answer, "hello") != 0) return 1;
-    }
+    for (int i = 0; i < 1000 && n >= 0; i++)
+        if ((n = gort_write_full(fd, "hello", 5)) >= 0 &&
+            (n = gort_read_full(fd, answer, 5)) >= 0 && strcmp(answer, "hello") != 0)
+            n = -EPROTO;
     gort_close(fd);
-    puts("ok");
-    return 0;
+    if (n >= 0) puts("ok");
+    return n < 0 ? (int)n : 0;
 }
 
 static int run(int argc, char **argv) {
     char addr[64];
-    int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:0", 0);
+    const char *where = argc > 1 ? argv[1] : "127.0.0.1:0";
+    int listener = gort_listen(where, 0);
     if (listener < 0) {
-        fprintf(stderr, "echo: %s\n", strerror(-listener));
+        fprintf(stderr, "echo: %s: %s\n", where, gort_addr_strerror(where, listener));
         return 1;
     }
     int err = gort_local_addr(listener, addr, sizeof addr);
@@ -62,7 +64,7 @@ static int run(int argc, char **argv) {
     }
     if (err == 0) err = gort_go(accept_loop, (void *)(intptr_t)listener);
     if (err == 0) err = try_it(addr);
-    if (err < 0) fprintf(stderr, "echo: %s\n", strerror(-err));
+    if (err < 0) fprintf(stderr, "echo: %s: %s\n", addr, gort_addr_strerror(addr, err));
     return err != 0;
 }
 

@@ -17,8 +17,8 @@
 
 struct answer {
     const char *url;
-    int status;      /* of HTTP, or -errno */
-    const char *why; /* words for that error, if it has some of its own */
+    char addr[256]; /* for gort_dial */
+    int status;     /* of HTTP, or -errno */
     size_t bytes;
     int64_t took;
 };
@@ -29,7 +29,7 @@ static gort_sem slots;
 
 /* http://host[:port]/path into what gort_dial wants, and the path. */
 static int split(const char *url, char *host, char *addr, size_t size, const char **path) {
-    if (strncmp(url, "http://", 7) != 0) return -EINVAL;
+    if (strncmp(url, "http://", 7) != 0) return -EPROTONOSUPPORT;
     url += 7;
     size_t n = strcspn(url, "/");
     if (n == 0 || n >= size - 4) return -EINVAL;
@@ -41,12 +41,12 @@ static int split(const char *url, char *host, char *addr, size_t size, const cha
 }
 
 static int fetch(struct answer *a, int64_t deadline) {
-    char host[256], addr[256], buf[16384];
+    char host[256], buf[16384];
     const char *path;
-    int r = split(a->url, host, addr, sizeof addr, &path);
+    int r = split(a->url, host, a->addr, sizeof a->addr, &path);
     if (r < 0) return r;
-    int fd = gort_dial(addr, deadline), status = -EPROTO;
-    if (fd < 0) return a->why = gort_addr_strerror(addr, fd), fd;
+    int fd = gort_dial(a->addr, deadline), status = -EPROTO;
+    if (fd < 0) return fd;
     int n = snprintf(buf, sizeof buf, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
                      path, host);
     ssize_t k = n < (int)sizeof buf ? gort_write_full_until(fd, buf, (size_t)n, deadline) : -E2BIG;
@@ -79,7 +79,7 @@ static int run(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         struct answer a;
         answers_recv(results, &a);
-        if (a.status < 0) printf("%-22s", a.why ? a.why : strerror(-a.status));
+        if (a.status < 0) printf("%-22s", gort_addr_strerror(a.addr, a.status));
         else printf("%d %18zu", a.status, a.bytes);
         printf(" %6lld ms  %s\n", (long long)(a.took / GORT_MS), a.url);
         failed += a.status < 200 || a.status > 399;

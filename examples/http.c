@@ -74,16 +74,16 @@ out:
 
 static int run(int argc, char **argv) {
     char addr[64];
-    int listener = gort_listen(argc > 1 ? argv[1] : "127.0.0.1:8080", 0);
-    if (listener < 0) return fprintf(stderr, "http: %s\n", strerror(-listener)), 1;
-    int err = gort_local_addr(listener, addr, sizeof addr);
-    if (err < 0) return fprintf(stderr, "http: %s\n", strerror(-err)), 1;
+    const char *where = argc > 1 ? argv[1] : "127.0.0.1:8080";
+    int listener = gort_listen(where, 0);
+    int err = listener < 0 ? listener : gort_local_addr(listener, addr, sizeof addr);
+    if (err < 0) return fprintf(stderr, "http: %s: %s\n", where, gort_addr_strerror(where, err)), 1;
     printf("listening on http://%s/\n", addr);
     fflush(stdout);
     for (;;) {
         int fd = gort_accept(listener, NULL, NULL);
         if (fd == -EMFILE || fd == -ENFILE) gort_sleep(10 * GORT_MS);
-        else if (fd < 0) return 1;
+        else if (fd < 0) return fprintf(stderr, "http: accept: %s\n", strerror(-fd)), 1;
         else if (gort_go(serve, (void *)(intptr_t)fd) < 0) gort_close(fd);
     }
 }

@@ -52,8 +52,11 @@ static int run(int argc, char **argv) {
     OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     server = SSL_CTX_new(TLS_server_method());
     client = SSL_CTX_new(TLS_client_method());
-    int listener = gort_listen(argc > 3 ? argv[3] : "localhost:0", 0);
-    if (argc < 3 || listener < 0 || gort_local_addr(listener, address, sizeof address) < 0 ||
+    const char *where = argc > 3 ? argv[3] : "localhost:0";
+    int listener = gort_listen(where, 0);
+    int r = listener < 0 ? listener : gort_local_addr(listener, address, sizeof address);
+    if (r < 0) return fprintf(stderr, "tls: %s: %s\n", where, gort_addr_strerror(where, r)), 1;
+    if (argc < 3 || server == NULL || client == NULL ||
         SSL_CTX_use_certificate_file(server, argv[1], SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_use_PrivateKey_file(server, argv[2], SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_load_verify_locations(client, argv[1], NULL) != 1)
@@ -62,7 +65,7 @@ static int run(int argc, char **argv) {
     printf("listening on https://%s/\n", address), fflush(stdout);
     if (argc > 3) return accept_all(&listener), 1;
     gort_group *group = gort_group_new(NULL, 0);
-    int r = group ? gort_go_copy(accept_all, &listener, sizeof listener) : -ENOMEM;
+    r = group ? gort_go_copy(accept_all, &listener, sizeof listener) : -ENOMEM;
     for (int i = 0; i < CLIENTS && r == 0; i++) r = gort_group_go(group, visit, NULL);
     if (group && r == 0) r = gort_group_wait(group);
     if (r == 0) printf("%d clients are served\n", CLIENTS);

@@ -32,6 +32,16 @@ fill        = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' \
               -e 's|@VERSION@|$(VERSION)|g' -e 's|@SONAME@|$(SONAME)|g' \
               -e "s|@INCLUDE_FROM_LIB@|$$(realpath -m --relative-to='$(LIBDIR)' '$(INCLUDEDIR)')|g"
 
+# Programs with libgort.so start only where the loader finds it: a line says so where it does not.
+define tell_the_loader
+@PATH="$$PATH:/usr/sbin:/sbin"; [ "$$(id -u)" != 0 ] || ldconfig || true; \
+	for found in $$(ldconfig -p 2>/dev/null | sed -n 's|^[[:space:]]*$(SONAME) .* => ||p'); do \
+	    if [ "$$found" -ef '$(LIBDIR)/$(SONAME)' ]; then exit 0; fi; \
+	done; \
+	echo 'The loader does not look into $(LIBDIR): link programs with -Wl,-rpath,$(LIBDIR),'; \
+	echo 'or run them with LD_LIBRARY_PATH=$(LIBDIR). Those with libgort.a need neither.'
+endef
+
 .PHONY: install uninstall
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(PKGDIR)' \
@@ -61,7 +71,7 @@ install: all
 	$(INSTALL) -m 755 $(TOOLS) $(SCRIPTS) '$(DESTDIR)$(BINDIR)/'
 	$(INSTALL) -m 644 tools/gort-gdb.py '$(DESTDIR)$(DATADIR)/gort/gort-gdb.py'
 	$(INSTALL) -m 644 tools/gort-gdb.py '$(DESTDIR)$(GDBDIR)/$(GDBFILE)'
-	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig || true; fi
+	$(if $(DESTDIR),,$(tell_the_loader))
 
 uninstall:
 	rm -f '$(DESTDIR)$(INCLUDEDIR)/gort.h' '$(DESTDIR)$(INCLUDEDIR)/gort.hpp' \

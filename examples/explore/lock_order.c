@@ -26,8 +26,8 @@ static void back(void *arg) { transfer(&b, &a, 5); }
 
 static int body(int argc, char **argv) {
     gort_wg wg = {0};
-    gort_wg_go(&wg, there, NULL);
-    gort_wg_go(&wg, back, NULL);
+    if (gort_wg_go(&wg, there, NULL) < 0) return 2;
+    if (gort_wg_go(&wg, back, NULL) < 0) return 2;
     gort_wg_wait(&wg);
     printf("%ld and %ld\n", a.money, b.money);
     return a.money + b.money == 200 ? 0 : 1;

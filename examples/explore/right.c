@@ -31,8 +31,9 @@ static void worker(void *arg) {
 static int body(int argc, char **argv) {
     gort_wg wg = {0};
     int64_t begin = gort_now();
-    gort_wg_go(&wg, producer, NULL);
-    for (int i = 0; i < 3; i++) gort_wg_go(&wg, worker, NULL);
+    if (gort_wg_go(&wg, producer, NULL) < 0) return 2;
+    for (int i = 0; i < 3; i++)
+        if (gort_wg_go(&wg, worker, NULL) < 0) return 2;
     gort_mutex_lock(&mutex);
     while (work == 0) gort_cond_wait(&ready, &mutex);
     gort_mutex_unlock(&mutex);

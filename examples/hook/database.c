@@ -63,10 +63,10 @@ static void measure(long *most) {
     static const char *const names[] = {"VmRSS: %ld", "VmPTE: %ld", "Threads: %ld"};
     char line[256];
     FILE *f = fopen("/proc/self/status", "r");
-    for (long value; fgets(line, sizeof line, f);)
+    for (long value; f && fgets(line, sizeof line, f);)
         for (int i = 0; i < 3; i++)
             if (sscanf(line, names[i], &value) == 1 && value > most[i]) most[i] = value;
-    fclose(f);
+    if (f) fclose(f);
 }
 
 static int run(int argc, char **argv) {
@@ -74,7 +74,7 @@ static int run(int argc, char **argv) {
     for (pool = threads ? NULL : gort_chan_new(sizeof(PGconn *), POOL); nfree < POOL;) {
         PGconn *conn = idle[nfree++] = PQconnectdb(argv[1]);
         if (PQstatus(conn) != CONNECTION_OK) return fputs(PQerrorMessage(conn), stderr), 1;
-        if (!threads) gort_chan_send(pool, &conn);
+        if (!threads && gort_chan_try_send(pool, &conn) < 0) return 1; /* no memory */
     }
     measure(before);
     int64_t from = gort_now();

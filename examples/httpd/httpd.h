@@ -82,6 +82,7 @@ int answer_text(Conn *c, int status, const char *more_fields, const char *type, 
 int answer_error(Conn *c, int status); /* a page with the status; > 0: refused */
 int conn_flush(Conn *c);
 const char *reason_of(int status);
+void tell_unreached(const char *address, int err); /* a line on stderr */
 
 /* ---- the others: each answers a request. 0, or an error of the connection. ------------------ */
 

@@ -1,8 +1,5 @@
 /*
- * Options, connections, and the shutdown.
- *
- *     httpd [-l ADDRESS] [-r ROOT] [-p PREFIX=ADDRESS] [-a LOG] [-c CONNECTIONS] [-b BODY]
- *           [-i IDLE] [-h HEAD] [-w WRITE] [-g GRACE]
+ * Options (`usage` lists them), connections, and the shutdown.
  *
  * It serves the files below ROOT; what begins with PREFIX goes to the server at ADDRESS; /-/metrics
  * are the figures. LOG is a file, or "-". CONNECTIONS at a time, a request's body of BODY bytes. A
@@ -215,21 +212,38 @@ static void out_of_patience(void *arg) {
     gort_ctx_cancel(all);
 }
 
+static const char usage[] =
+    "usage: httpd [-l ADDRESS] [-r ROOT] [-p PREFIX=ADDRESS] [-a LOG] [-c CONNECTIONS] [-b BODY]\n"
+    "             [-i IDLE] [-h HEAD] [-w WRITE] [-g GRACE]    the last four in seconds\n";
+
+/* The argument of an option: the whole of it is a number, from least to most. */
+static bool read_number(int option, double least, double most, double *n) {
+    char *end;
+    *n = strtod(optarg, &end);
+    if (end != optarg && *end == 0 && *n >= least && *n <= most) return true;
+    fprintf(stderr, "httpd: -%c %s: not a number from %g to %g\n", option, optarg, least, most);
+    return false;
+}
+
 static bool read_options(int argc, char **argv) {
     for (int o; (o = getopt(argc, argv, "l:r:p:a:c:b:i:h:w:g:")) != -1;) {
-        int64_t seconds = o == '?' ? 0 : (int64_t)(atof(optarg) * (double)GORT_SEC);
+        double n = 0;
+        if (strchr("cbihwg", o) && !read_number(o, o == 'c', o == 'b' ? 1e15 : 1e9, &n))
+            return false;
+        int64_t seconds = (int64_t)(n * (double)GORT_SEC);
         switch (o) {
         case 'l': options.address = optarg; break;
         case 'r': options.root = optarg; break;
         case 'p':
             options.prefix = optarg;
             options.upstream = strchr(optarg, '=');
-            if (options.upstream == NULL) return false;
+            if (options.upstream == NULL)
+                return fprintf(stderr, "httpd: -p %s: no \"=\" in it\n", optarg), false;
             *(char *)options.upstream++ = 0;
             break;
         case 'a': options.log = optarg; break;
-        case 'c': options.connections = atoi(optarg); break;
-        case 'b': options.body = strtoull(optarg, NULL, 10); break;
+        case 'c': options.connections = (int)n; break;
+        case 'b': options.body = (unsigned long long)n; break;
         case 'i': options.idle = seconds; break;
         case 'h': options.head = seconds; break;
         case 'w': options.write = seconds; break;
@@ -237,11 +251,16 @@ static bool read_options(int argc, char **argv) {
         default: return false;
         }
     }
-    return optind == argc && options.connections > 0;
+    if (optind < argc) fprintf(stderr, "httpd: %s: no option\n", argv[optind]);
+    return optind == argc;
 }
 
 static int fail(const char *what, int err) {
     return fprintf(stderr, "httpd: %s: %s\n", what, strerror(-err)), 1;
+}
+
+void tell_unreached(const char *address, int err) {
+    fprintf(stderr, "httpd: %s: %s\n", address, gort_addr_strerror(address, err));
 }
 
 static int run_until_told(int listener) {
@@ -265,12 +284,11 @@ static int run_until_told(int listener) {
 
 static int run(int argc, char **argv) {
     char address[128];
-    if (!read_options(argc, argv))
-        return fprintf(stderr, "httpd: see the head of main.c for the options\n"), 2;
+    if (!read_options(argc, argv)) return fputs(usage, stderr), 2;
     options.root_fd = gort_open(options.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (options.root_fd < 0) return fail(options.root, options.root_fd);
     int listener = gort_listen(options.address, 0), r;
-    if (listener < 0) return fail(options.address, listener);
+    if (listener < 0) return tell_unreached(options.address, listener), 1;
     if ((r = gort_local_addr(listener, address, sizeof address)) < 0) return fail("address", r);
     if (options.log && (r = log_open(options.log)) < 0) return fail(options.log, r);
     draining = gort_ctx_new(NULL);

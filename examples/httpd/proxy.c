@@ -156,6 +156,7 @@ int proxy_answer(Conn *c) {
     if (x == NULL) return answer_error(c, 503);
     x->c = c;
     x->fd = gort_dial(options.upstream, gort_now() + options.head);
+    if (x->fd < 0) tell_unreached(options.upstream, x->fd);
     x->in = gort_reader_new(x->fd, MAX_LINE);
     x->out = gort_writer_new(x->fd, 0);
     int r = x->fd < 0           ? answer_error(c, x->fd == -ETIMEDOUT ? 504 : 502)

@@ -23,6 +23,24 @@ start() { # name option...
         [ -n "$addr" ] || sleep 0.1
     done
 }
+# Words on its command line that are no options, or no numbers, are refused, and why.
+while IFS='|' read -r words options; do
+    st=0
+    # shellcheck disable=SC2086
+    timeout 60 "$OUT/examples/httpd/httpd" $options >"$WORK/said" 2>&1 || st=$?
+    [ $st = 2 ] && grep -qx "httpd: $words" "$WORK/said" && grep -q '^usage: httpd ' "$WORK/said" ||
+        { cat "$WORK/said"; fail "httpd $options: status $st, expected 2 and: $words"; }
+done <<'END'
+-c many: not a number from 1 to .*|-c many
+-c 0: not a number from 1 to .*|-c 0
+-i 1x: not a number from 0 to .*|-i 1x
+-b -1: not a number from 0 to .*|-b -1
+-g nan: not a number from 0 to .*|-g nan
+-w 1e99: not a number from 0 to .*|-w 1e99
+-p /a: no "=" in it|-p /a
+many: no option|many
+END
+
 # What the server answers to these bytes, until it closes.
 raw() { # address printf-format
     exec 9<>"/dev/tcp/${1%:*}/${1##*:}" || return
@@ -173,6 +191,7 @@ raw "$front" "GET /big HTTP/1.0\r\n\r\n" | tail -c 3000000 | cmp - "$WORK/root/b
 refusals "$front" /a.txt
 start dead -p "/=127.0.0.1:1"
 expect "$addr" 502 'nobody behind it' "GET /a HTTP/1.1\r\n$one"
+grep -qx 'httpd: 127.0.0.1:1: Connection refused' "$WORK/err.dead" || fail 'it does not say why'
 
 # A server behind it that says what it has got, in chunks or up to the end.
 if has python; then

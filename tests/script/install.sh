@@ -33,6 +33,27 @@ for lib in libgort libgort-lean; do
 done
 if grep -r '@[A-Z_]*@' "$root/lib/pkgconfig" "$root/lib/cmake"; then fail '^ not filled in'; fi
 
+# Where the loader does not look into that directory, a line says so, and its words work. The
+# machine's own ldconfig is not run: it would write into /etc.
+mkdir "$WORK/bin"
+own=$WORK/own
+known() { # what the loader's cache has
+    printf '#!/bin/sh\n[ "$1" != -p ] || echo " libgort.so.0 (libc6,x86-64) => %s"\n' "$1" \
+        >"$WORK/bin/ldconfig"
+    chmod +x "$WORK/bin/ldconfig"
+    PATH="$WORK/bin:$PATH" loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} \
+        install PREFIX="$own"
+}
+known /lib/libgort.so.0
+grep -qxF "The loader does not look into $own/lib: link programs with -Wl,-rpath,$own/lib," \
+    "$WORK/log" || fail 'install does not say that the loader will not find it'
+"$CC" examples/hello.c -I"$own/include" -L"$own/lib" -lgort "-Wl,-rpath,$own/lib" -o "$WORK/found"
+"$WORK/found" | cmp - examples/expected/hello
+ln -s own "$WORK/other"
+known "$WORK/other/lib/libgort.so.0"
+if grep 'The loader' "$WORK/log"; then fail 'install says so where the loader finds it'; fi
+loud "$MAKE" --no-print-directory CC="$CC" ${DEBUG:+DEBUG=$DEBUG} uninstall PREFIX="$own"
+
 # A project outside of the tree: nothing but the installed files.
 mkdir "$WORK/project"
 cp examples/hello.c "$WORK/project/"

@@ -92,6 +92,28 @@ chat_slow() { # address
 }
 { yes "$(printf '%0300d' 0)" | head -n 50000; echo 'the end'; } >"$WORK/speech"
 
+# What cannot be reached is told with its address, in words that are about addresses: without a name
+# server those are other ones, and strerror has "No such file or directory" for a name nobody has.
+tells() { # words command...
+    local words=$1
+    shift
+    RES_OPTIONS='timeout:1 attempts:1' timeout 100 "$@" >"$WORK/told" 2>&1 &&
+        fail "succeeds: $*"
+    grep -q -- "$words" "$WORK/told" || { cat "$WORK/told"; fail "says nothing of '$words': $*"; }
+}
+none=nobody.invalid:7 unknown='\(no such host\|the host, or a name server, cannot be reached\)'
+for e in echo http chat 'httpd/httpd -l'; do
+    name=${e%%[/ ]*}
+    # shellcheck disable=SC2086
+    tells "^$name: $none: $unknown\$" "$ex"/$e "$none"
+    # shellcheck disable=SC2086
+    tells "^$name: 127.0.0.1: no address: it is host:port" "$ex"/$e 127.0.0.1
+done
+tells "^proxy: $none: $unknown\$" "$ex/proxy" "$none" 127.0.0.1:1
+tells "^$unknown .* http://$none/\$" "$ex/get" "http://$none/"
+tells '^Protocol not supported .* ftp://x' "$ex/get" ftp://x
+[ ! -x "$ex/tls" ] || tells "^tls: $none: $unknown\$" "$ex/tls" cert key "$none"
+
 for procs in 1 2 16; do
     export GORT_MAXPROCS=$procs
     [ "$("$ex/echo")" = ok ] || fail "echo ($procs)"

@@ -25,7 +25,7 @@ row = {'name': 'spawn', 'unit': 'ns/op', 'targets': {}, 'missed': [], 'median': 
        'ratios': {w: v / 10 for w, v in FIGURES.items() if w != 'gort'},
        'samples': {w: [v] for w, v in FIGURES.items()}}
 results = {'runs': 1, 'when': 0, 'load': 7.5, 'go': 'go0.0', 'cpus': 2, 'complaints': [],
-           'rows': [dict(row, ps=1), dict(row, ps=2)],
+           'rows': [dict(row, ps=1, targets={'go': 6}, missed=['go']), dict(row, ps=2)],
            'peers': {'libdill': 'abcdef of 1970-01-01', 'tokio': '9.9'}}
 
 
@@ -39,6 +39,12 @@ with open(f'{work}/results.json', 'w') as f:
 open(f'{work}/results.svg', 'w').close()
 subprocess.run(['bench/report', work, work], check=True)
 page, readme = (open(f'{work}/{p}').read() for p in ('docs/PERFORMANCE.md', 'README.md'))
+for words in (page, readme):
+    text = ('Behind, with the best of the others as a multiple of gort: start and end one (1 P: '
+            'Tokio 0.50, 2 Ps: Tokio 0.50).')
+    want(text in ' '.join(words.split()), f'it does not say: {text}')
+want('asks for 1 ratios. Below what it asks, in this run: start and end one (1 P: 4 of 6).'
+     in ' '.join(page.split()), 'it does not say which target was missed')
 for text in ('| ns | 1 | 10 | 40 | 2,000 | 20 | **5** |', 'libdill abcdef of 1970-01-01, Tokio 9.9',
              'load 7.5'):
     want(text in page, f'PERFORMANCE.md has no "{text}"')
