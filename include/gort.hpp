@@ -337,7 +337,7 @@ template <class F, class... A> [[gnu::always_inline]] inline void go(F &&f, A &&
 }
 
 /* As gort_attr. The name is copied (31 bytes). A stack_size of 0: the default. thread: a thread of
- * its own to libc, for code that keeps thread_local variables over a wait. */
+ * its own to libc, for code that keeps variables of its thread over a wait. */
 struct attr {
     const char *name = nullptr;
     std::size_t stack_size = 0;
