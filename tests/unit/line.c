@@ -128,13 +128,15 @@ static char path[64];
 
 static LineTable *lines_in(const uint8_t *bytes, size_t n) {
     Module mod = *module_of((uintptr_t)own_lines);
-    Module copy = {.bias = mod.bias, .lo = mod.lo, .hi = mod.hi};
+    uintptr_t away = (uintptr_t)1 << 40; /* nothing is mapped there to compare the file with */
+    Module copy = {.bias = mod.bias + away, .lo = mod.lo + away, .hi = mod.hi + away};
+    bool later;
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
     CHECK_EQ(write(fd, bytes, n), (ssize_t)n);
     close(fd);
     strcpy(copy.path, path);
-    return lines_read(&copy);
+    return lines_read(&copy, &later);
 }
 
 static void broken_files(void) {
@@ -218,7 +220,8 @@ __attribute__((noinline)) static void recursions(void) {
 }
 
 int main(void) {
-    const LineTable *own = lines_read(module_of((uintptr_t)own_lines));
+    bool later;
+    const LineTable *own = lines_read(module_of((uintptr_t)own_lines), &later);
     recursions();
     endless_list();
     if (own == NULL) return 77; /* built without -g */
