@@ -85,6 +85,15 @@ static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_
     return k;
 }
 
+/* A part of a public call, which the library or the compiler has set apart (gort_chan_recv.waits,
+ * gort_close.cold), has the name of the call, which the program has made. The table is a copy. */
+static void name_calls(Module *mod) {
+    for (uint32_t i = 0; i < mod->count; i++) {
+        char *name = mod->strings + mod->symbols[i].name, *suffix = strchr(name, '.');
+        if (suffix && begins_with(name, "gort_")) *suffix = 0;
+    }
+}
+
 static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     mod->count = pick_functions(mod, raw, n, NULL);
     if (mod->count == 0) return false;
@@ -92,6 +101,7 @@ static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     if (mod->symbols == NULL) return false;
     pick_functions(mod, raw, n, mod->symbols);
     sort_records(mod->symbols, mod->count, sizeof(Symbol));
+    name_calls(mod);
     return true;
 }
 
