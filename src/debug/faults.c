@@ -99,11 +99,16 @@ static void comes_again(int signo, siginfo_t *info) {
     os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_gettid(), signo, (long)info, 0, 0);
 }
 
-/* What it does without a runtime. One that was sent does not come again by itself. */
+/* What it does without a runtime. One that was sent does not come again by itself. The trace first:
+ * the default action is for all threads, and another that crashes now would end the writer. If the
+ * writer crashes it comes here again, and is not waited for. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
     if (was_sent(info) && ignored(old)) return;
+    if (!in_any_child()) {
+        steady_begin(); /* for good: those that wait for the end have the Ps */
+        end_inspection();
+    }
     default_action(signo);
-    if (!in_any_child()) end_inspection();
     if (was_sent(info)) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
     else comes_again(signo, info);
 }
@@ -158,11 +163,11 @@ static bool crash_is_told(int signo, siginfo_t *info, void *context, bool by_han
 
 /* False: it has crashed itself. */
 static bool crash_tell(int signo, siginfo_t *info, void *context, bool by_handler) {
-    M *m = steady_begin(); /* no preemption meanwhile */
+    M *m = steady_begin(); /* no preemption meanwhile, and none before the end */
     bool first = speak_begin();
     if (first) crash_report(signo, info, context, by_handler);
     if (first && by_handler) speak_end();
-    steady_end(m);
+    if (by_handler) steady_end(m);
     return first || was_sent(info); /* fatal() has told, and calls abort */
 }
 

@@ -23,7 +23,19 @@ static void reader(void *arg) {
 static volatile sig_atomic_t handled;
 static void on_signal(int signo) { handled = 1; }
 static void on_exit_signal(int signo) { exit(5); }
+static int met;
+static long meet(void *arg) {
+    __atomic_add_fetch(&met, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&met, __ATOMIC_SEQ_CST) < 8) {}
+    return 0;
+}
+static void crash_together(void *arg) {
+    gort_blocking(meet, NULL);
+    *(volatile int *)8 = 1;
+}
 static void end_by(const char *how) {
+    if (!strcmp(how, "SEGV-many"))
+        for (int i = 0; i < 8; i++) gort_go(crash_together, NULL);
     if (!strcmp(how, "ABRT")) abort();
     if (!strcmp(how, "SEGV")) *(volatile int *)8 = 1;
     if (!strcmp(how, "ILL")) __builtin_trap();
@@ -79,6 +91,14 @@ for pair in ABRT:134 SEGV:139 BUS:135 ILL:132 FPE:136 INT:130 HUP:129 TERM:143; 
         grep -q 'the last [0-9]*ms are in' "$dir/err" || { cat "$dir/err"; fail "$how: no word"; }
         whole "$dir/f-${pair%:*}.$form"
     done
+done
+
+# Others that crash meanwhile do not end the writing.
+for form in json pftrace; do
+    run SEGV-many 139 GORT_DEBUG=flight=10000 GORT_TRACE="$dir/many.$form"
+    whole "$dir/many.$form"
+    run SEGV-many 139 GORT_DEBUG=flight=10000,crash=0 GORT_TRACE="$dir/many.$form"
+    whole "$dir/many.$form"
 done
 
 # Without GORT_TRACE the recorder's file has a name of its own.
