@@ -3,6 +3,8 @@
 #include "../lib/white.h"
 #include "inspect/profile.h"
 
+#include <unistd.h>
+
 enum { STACKS = 10000 };
 static const ProfileKind kind = {.count = "events", .value = "time", .label = "goroutine"};
 
@@ -151,11 +153,50 @@ static void long_waits(void) {
     profile_free(&f);
 }
 
-int main(void) {
+/* In a program whose file has a name that is no UTF-8: strings of a profile are. */
+static void odd_file(const char *path) {
+    Profile f = {.kind = &kind};
+    Sample s = {.name = "one", .depth = 1, .pcs = {(uintptr_t)&kind}}; /* no code of the library */
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(profile_begin(&f), 0);
+    profile_add(&f, &s, 1, 10);
+    profile_end(&f);
+    Out pprof = written(write_pprof, &f);
+    int strings = 0;
+    for (const char *at = pprof.buf, *end = at + pprof.used - 1; at < end;) {
+        uint64_t tag = varint(&at), n = varint(&at);
+        char text[256] = "";
+        if ((tag & 7) != 2) continue;
+        if (tag >> 3 == 6) memcpy(text, at, n < sizeof text ? n : sizeof text - 1), strings++;
+        CHECKF(is_utf8(text), "a string of the profile: %s", text);
+        at += n;
+    }
+    CHECK(strings > 4);
+    free(pprof.buf);
+    profile_free(&f);
+}
+
+static void run_by_odd_name(void) {
+    char self[512], name[520];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = 0;
+    print_buf(name, sizeof name, "%s\xff%d", self, getpid());
+    CHECK_EQ(link(self, name), 0);
+    execl(name, name, "again", NULL);
+    CHECK(0);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        odd_file(argv[0]);
+        return 0;
+    }
     names();
     long_waits();
     crowd();
     complete(true);
     complete(false);
+    run_by_odd_name();
     return 0;
 }
