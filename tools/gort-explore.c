@@ -178,8 +178,7 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
         running--, done++;
         r->pid = 0;
         if (*cannot_run) {
-            fprintf(stderr, "gort-explore: cannot run %s: %s\n", program[0],
-                    strerror(*cannot_run));
+            fprintf(stderr, "gort-explore: cannot run %s: %s\n", program[0], strerror(*cannot_run));
             exit(2);
         }
         if (failed(status) && (!found || r->seed < *bad)) *bad = r->seed, found = true;
@@ -301,8 +300,8 @@ int main(int argc, char **argv) {
     }
     if (n == 0 || seeds == 0 || limit < 1) usage(2);
     jobs = jobs < 1 ? 1 : jobs > MAX_JOBS ? MAX_JOBS : jobs;
-    cannot_run = mmap(NULL, sizeof *cannot_run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
+    cannot_run =
+        mmap(NULL, sizeof *cannot_run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (cannot_run == MAP_FAILED) return 2;
     uint64_t bad = 0, tried;
     if (explore(&bad, &tried)) {

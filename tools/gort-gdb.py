@@ -56,8 +56,8 @@ def static(file, name):
     raise gdb.GdbError("no gort in this program, or it was built without -g")
 
 
-# The program may have structs named M, G and Stack. So the first two are reached from a variable, and
-# the third, of which that has the name only, is looked up where the library defines it.
+# The program may have structs named M, G and Stack. So the first two are reached from a variable,
+# and the third, of which that has the name only, is looked up where the library defines it.
 def thread_type():
     return static("runtime.c", "sched")["all_ms"].type
 

@@ -6,7 +6,8 @@
  *
  * The outermost name is the goroutine's. Frames of the library are left out, except the call that
  * the program made, unless all are asked for. For the graph the stacks are merged into a tree by
- * name; a node is as wide as its share, and its children stand on it, the narrow ones as one box. Uses malloc: goroutines only.
+ * name; a node is as wide as its share, and its children stand on it, the narrow ones as one box.
+ * Uses malloc: goroutines only.
  */
 #include "inspect/profile.h"
 #include "debug/frames.h"
@@ -183,7 +184,7 @@ static void out_colour(Out *o, const char *name) {
     out_fmt(o, " fill=\"rgb(%u,%u,%u)\"", 205 + (h & 31), 80 + (h >> 8) % 130, 30 + (h >> 16) % 40);
 }
 
-/* What part of `all` has the width w. Years of waits in ns, times a width, do not fit into 64 bits. */
+/* The part's share of the width. Years of waits in ns, times a width, do not fit into 64 bits. */
 static uint64_t width_of(uint64_t w, uint64_t part, uint64_t all) {
     return all ? (uint64_t)((double)w * ((double)part / (double)all)) : 0;
 }

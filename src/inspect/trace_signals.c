@@ -5,11 +5,11 @@
  * process by default, and whose action is the default, has a handler. It writes the file
  * (tracing_fatal: bare system calls and mmap only), gives the signal back to the default and lets
  * it end the process, with the status that it would have had. A second Ctrl-C ends a program that
- * still writes at once, with a word; but not one that comes within a second of the first: timeout(1)
- * and shells send a signal to the process and to its group, and mean it once. A clock, a limit or a
- * descriptor may send many: those do not end the writing. A handler of the program stays, now and
- * later; one that ends the program by exit(3) leaves a whole file by atexit. SIGSEGV, SIGBUS,
- * SIGQUIT and SIGPIPE are those of debug/faults.c.
+ * still writes at once, with a word; but not one that comes within a second of the first:
+ * timeout(1) and shells send a signal to the process and to its group, and mean it once. A clock, a
+ * limit or a descriptor may send many: those do not end the writing. A handler of the program
+ * stays, now and later; one that ends the program by exit(3) leaves a whole file by atexit.
+ * SIGSEGV, SIGBUS, SIGQUIT and SIGPIPE are those of debug/faults.c.
  *
  * However a signal came (a terminal, a timer, a limit, a filter, another process), it does not come
  * again by itself, and the handler raises it. Only an instruction that faults does: it is made
@@ -71,19 +71,18 @@ static void signal_to_default(int signo) {
 /* From outside: to be sent once more by a person, being impatient, or a program that means it once.
  * The others are of the program's own making, and end it at once when they come again. */
 static bool is_request(int signo, const siginfo_t *info) {
-    const uint64_t own =
-        faults | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGABRT);
+    const uint64_t own = faults | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGABRT);
     return !(SIGNAL_BIT(signo) & own) && !signal_comes_often(signo, info);
 }
 
 /* The first request with this signal ends the program when the file is whole, one that comes after
  * a second at once. */
-typedef enum Request { REQUEST_FIRST, REQUEST_SAME, REQUEST_AGAIN } Request;
-static Request request_of(int signo) {
-    static int64_t first[SIGNAL_MOST + 1]; /* atomic: when it came; 0: it has not */
+typedef enum Ending { ENDING_FIRST, ENDING_SAME, ENDING_AGAIN } Ending;
+static Ending ending_by(int signo) {
+    static int64_t came[SIGNAL_MOST + 1]; /* atomic: when the first one came; 0: none */
     int64_t since = 0, now = os_now();
-    if (cas_acq(&first[signo], &since, now)) return REQUEST_FIRST;
-    return now - since < GORT_SEC ? REQUEST_SAME : REQUEST_AGAIN;
+    if (cas_acq_rel(&came[signo], &since, now)) return ENDING_FIRST;
+    return now - since < GORT_SEC ? ENDING_SAME : ENDING_AGAIN;
 }
 
 static void on_last_signal(int signo, siginfo_t *info, void *context) {
@@ -91,9 +90,9 @@ static void on_last_signal(int signo, siginfo_t *info, void *context) {
     bool repeats = fault_repeats(signo, info, context), child = in_any_child();
     if (os_getpid() == 1 && !repeats) return;
     bool request = !child && is_request(signo, info);
-    Request which = request ? request_of(signo) : REQUEST_FIRST;
-    if (which == REQUEST_SAME) return;
-    if (which == REQUEST_AGAIN) {
+    Ending which = request ? ending_by(signo) : ENDING_FIRST;
+    if (which == ENDING_SAME) return;
+    if (which == ENDING_AGAIN) {
         print_fd(2, "gort: a second signal: the trace is not whole\n");
         signal_to_default(signo);
         os_tgkill(os_gettid(), signo);

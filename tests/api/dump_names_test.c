@@ -1,5 +1,5 @@
-/* A dump is text, a goroutine's head one line of it, whatever the program calls its goroutines. A call
- * is shown by its name, without what the library appends to that for its parts. */
+/* A dump is text, a goroutine's head one line of it, whatever the program calls its goroutines. A
+ * call is shown by its name, without what the library appends to that for its parts. */
 #include "../lib/test.h"
 
 #include <unistd.h>

@@ -3,8 +3,8 @@
 // stderr: body+0x
 // stderr: crash_no_descriptors.c:
 // not-with: address thread undefined valgrind
-/* A program that has used up its descriptors, a usual reason to crash, is told with names and lines:
- * its symbols are read although no more files may be opened. */
+/* A program that has used up its descriptors, a usual reason to crash, is told with names and
+ * lines: its symbols are read although no more files may be opened. */
 #include "../lib/test.h"
 
 #include <fcntl.h>

@@ -34,8 +34,8 @@ __attribute__((noinline)) static void crash(void) {
     if (!strcmp(what, "far")) sink = *(volatile int *)((uintptr_t)zero + (UINT64_MAX / 3));
 #ifdef __x86_64__
     if (!strcmp(what, "farstack"))
-        __asm__ volatile("push %%rbp; mov %0, %%rbp; mov (%%rbp), %%rax; pop %%rbp" ::"r"(UINT64_MAX / 3)
-                         : "rax", "memory");
+        __asm__ volatile("push %%rbp; mov %0, %%rbp; mov (%%rbp), %%rax; pop %%rbp"
+                         :: "r"(UINT64_MAX / 3) : "rax", "memory");
 #endif
     if (!strcmp(what, "bus")) sink = mapped_beyond();
     if (!strcmp(what, "ill")) __builtin_trap();

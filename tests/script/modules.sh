@@ -1,6 +1,6 @@
 # Is libc recognised (src/unwind/modules.c)? Behind hundreds of modules, and an allocator that was
 # found by a relative path: whoever is stopped there with a lock would keep the stopper of the world
-# waiting. And a library whose file was replaced, as by an upgrade, has no names rather than wrong ones.
+# waiting. And a library whose file was replaced, as by an upgrade, has no names, not wrong ones.
 set -u
 [ -z "${SAN:-}" ] || { echo 'skipped: a sanitizer wants to be the first module'; exit 77; }
 echo 'int in_this_module = 1;' | $CC -x c -fPIC -shared - -o "$WORK/one.so" || exit 1
@@ -53,7 +53,8 @@ C
 $CC -O1 -g -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude "$WORK/replaced.c" "$OUT/libgort-white.a" \
     -pthread -ldl -o "$WORK/replaced" || exit 1
 echo 'int function(int x) { return x + 1; }' | $CC -x c -fPIC -shared - -o "$WORK/lib.so" &&
-    echo 'int another(int x) { return x + 2; }' | $CC -x c -fPIC -shared - -o "$WORK/new.so" || exit 1
+    echo 'int another(int x) { return x + 2; }' | $CC -x c -fPIC -shared - -o "$WORK/new.so" ||
+    exit 1
 [ "$("$WORK/replaced" "$WORK/lib.so")" = function ] || { echo 'no name of a library'; failed=1; }
 [ "$("$WORK/replaced" "$WORK/lib.so" "$WORK/new.so")" = 'no name' ] ||
     { echo 'a name from another file'; failed=1; }

@@ -131,8 +131,7 @@ static uint8_t *put(uint8_t *to, uint64_t v, int n) {
 static void endless_names(void) {
     enum { NAMES = 400000, TEXT = 32 << 20 };
     static const uint8_t head[] = {1, 1, 1, 0xfb, 14, 1, 1, 1, 0x1f, 0x80, 0xb5, 0x18};
-    static const uint8_t program[] = {0,  9, 2,  0,   16, 0, 0, 0,
-                                      0,  0, 0,  30,  254, 0, 1, 1};
+    static const uint8_t program[] = {0, 9, 2, 0, 16, 0, 0, 0, 0, 0, 0, 30, 254, 0, 1, 1};
     uint8_t *unit = calloc(1, 5 * NAMES), *at = unit, *text = malloc(TEXT);
     memset(text, 'x', TEXT);
     at = put(at, 2 + 2 + 4 + sizeof head + 4 * NAMES + 2 + sizeof program, 4);

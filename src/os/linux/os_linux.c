@@ -99,8 +99,8 @@ int os_fd_away(int fd) {
     return high;
 }
 
-/* One thread at a time, or the limit would stay raised. Another one that opens a file just then gets
- * a number above the limit instead of an error. */
+/* One thread at a time, or the limit would stay raised. Another one that opens a file just then
+ * gets a number above the limit instead of an error. */
 static int open_above_limit(const char *path, int flags) {
     static uint32_t raised; /* atomic */
     struct rlimit was, more;
