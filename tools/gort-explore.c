@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,6 +31,7 @@
 #define ALL UINT64_MAX
 
 static char **program;
+static int *cannot_run; /* shared with the children: the error of exec; 0: none */
 static uint64_t seeds = 1000, first = 1;
 static int jobs = 1, limit = 20; /* seconds of real time for one run */
 
@@ -61,8 +64,10 @@ static _Noreturn void usage(int status) {
 /* ---- one run --------------------------------------------------------------------------------- */
 
 /* In the child. Without randomized addresses no run depends on them. */
-static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out) {
+static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out, pid_t by) {
     char value[64];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a run that would never end does not outlive us */
+    if (getppid() != by) _exit(1);
     int n = snprintf(value, sizeof value, "%" PRIu64, seed);
     if (yields != ALL) snprintf(value + n, sizeof value - (size_t)n, ":%" PRIu64, yields);
     setenv("GORT_SIM", value, 1);
@@ -75,13 +80,14 @@ static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, in
     dup2(out >= 0 ? out : null, 1);
     dup2(out >= 0 ? out : null, 2);
     execvp(program[0], program);
+    *cannot_run = errno;
     _exit(127);
 }
 
 static pid_t start(uint64_t seed, uint64_t yields, const char *log, int out) {
     fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) become(seed, yields, log, out);
+    pid_t by = getpid(), pid = fork();
+    if (pid == 0) become(seed, yields, log, out, by);
     if (pid < 0) {
         perror("gort-explore: fork");
         exit(2);
@@ -171,8 +177,8 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
         }
         running--, done++;
         r->pid = 0;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-            fprintf(stderr, "gort-explore: cannot run %s\n", program[0]);
+        if (*cannot_run) {
+            fprintf(stderr, "gort-explore: cannot run %s: %s\n", program[0], strerror(*cannot_run));
             exit(2);
         }
         if (failed(status) && (!found || r->seed < *bad)) *bad = r->seed, found = true;
@@ -294,6 +300,9 @@ int main(int argc, char **argv) {
     }
     if (n == 0 || seeds == 0 || limit < 1) usage(2);
     jobs = jobs < 1 ? 1 : jobs > MAX_JOBS ? MAX_JOBS : jobs;
+    cannot_run =
+        mmap(NULL, sizeof *cannot_run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (cannot_run == MAP_FAILED) return 2;
     uint64_t bad = 0, tried;
     if (explore(&bad, &tried)) {
         report(bad, tried);

@@ -56,11 +56,30 @@ def static(file, name):
     raise gdb.GdbError("no gort in this program, or it was built without -g")
 
 
+# The program may have structs named M, G and Stack. So the first two are reached from a variable,
+# and the third, of which that has the name only, is looked up where the library defines it.
+def thread_type():
+    return static("runtime.c", "sched")["all_ms"].type
+
+
+def stack_type():
+    place = int(static("mem/stack.c", "stack_record").address)
+    return gdb.lookup_type("struct Stack", gdb.block_for_pc(place))
+
+
+def field_type(pointer, name):
+    return next(f.type for f in pointer.target().strip_typedefs().fields() if f.name == name)
+
+
+def goroutine_type():
+    return field_type(thread_type(), "curg")
+
+
 class Layout:
     """Offsets of the fields of a G: regions are read in one piece."""
 
     def __init__(self):
-        self.type = gdb.lookup_type("struct G")
+        self.type = goroutine_type().target().strip_typedefs()
         self.size = self.type.sizeof
         self.at = {f.name: (f.bitpos // 8, f.type.sizeof) for f in self.type.fields()}
 
@@ -86,7 +105,7 @@ class Goroutine:
     def name(self):
         if not self.flags & GF_NAMED or not self.stack:
             return ""
-        stack = gdb.Value(self.stack).cast(gdb.lookup_type("struct Stack").pointer())
+        stack = gdb.Value(self.stack).cast(stack_type().pointer())
         try:
             return stack["name"].string(errors="replace")
         except gdb.error:
@@ -108,7 +127,7 @@ class Goroutine:
 
 
 def m_at(address):
-    return gdb.Value(address).cast(gdb.lookup_type("struct M").pointer())
+    return gdb.Value(address).cast(thread_type())
 
 
 def thread_of(m):

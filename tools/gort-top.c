@@ -88,6 +88,17 @@ static void map_page(void) {
     if (page->layout != TOP_LAYOUT) fail("it uses another version of gort");
 }
 
+/* Names are the program's, whoever runs it: they do not speak to our terminal. */
+static void make_plain(char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 127) *s = '?';
+}
+
+static void end_text(char *s, size_t size) {
+    s[size - 1] = 0;
+    make_plain(s);
+}
+
 /* Copies figures of one moment; false: the program has stopped in the middle of writing them. */
 static bool take(TopFigures *f) {
     for (int tries = 0; tries < 10000; tries++) {
@@ -102,6 +113,8 @@ static bool take(TopFigures *f) {
     }
     if (f->ps > TOP_PS) f->ps = TOP_PS;
     if (f->ms > TOP_MS) f->ms = TOP_MS;
+    for (uint32_t i = 0; i < f->ps; i++) end_text(f->p[i].title, sizeof f->p[i].title);
+    for (uint32_t i = 0; i < f->ms; i++) end_text(f->m[i].state, sizeof f->m[i].state);
     return true;
 }
 
@@ -132,6 +145,7 @@ static void program_name(char *to, size_t size) {
     if (f == NULL || fgets(to, (int)size, f) == NULL) snprintf(to, size, "?");
     if (f) fclose(f);
     to[strcspn(to, "\n")] = 0;
+    make_plain(to);
 }
 
 static void head(const TopFigures *f) {

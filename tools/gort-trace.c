@@ -34,6 +34,7 @@ typedef struct Task {
     int state;
     double since;
     int about; /* runnable since an unknown moment after that */
+    int named; /* by a slice */
     char reason[40];
 } Task;
 
@@ -95,11 +96,52 @@ static void text(const char *line, const char *key, char *to, size_t size) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Entries' numbers by their hash, in open addressing: each goroutine may have its own name. */
+typedef struct Index {
+    size_t *at, cap, used; /* numbers from 1 on; 0: the place is free */
+    uint64_t (*hash)(size_t i);
+} Index;
+
+static uint64_t text_hash(uint64_t h, const char *s) {
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001B3ULL;
+    return h ^ h >> 29;
+}
+
+static void index_put(Index *x, size_t i) {
+    size_t at = x->hash(i) & (x->cap - 1);
+    while (x->at[at]) at = (at + 1) & (x->cap - 1);
+    x->at[at] = i + 1;
+}
+
+static void index_add(Index *x, size_t i) {
+    if (x->used * 2 >= x->cap) {
+        free(x->at);
+        x->cap = x->cap ? x->cap * 2 : 1024;
+        x->at = calloc(x->cap, sizeof *x->at);
+        if (x->at == NULL) exit(1);
+        for (size_t k = 0; k < i; k++) index_put(x, k);
+    }
+    index_put(x, i);
+    x->used++;
+}
+
+/* The next entry that may have this hash, or -1. *at: where to go on, the hash at first. */
+static long index_next(const Index *x, uint64_t *at) {
+    if (x->cap == 0) return -1;
+    size_t i = x->at[(*at)++ & (x->cap - 1)];
+    return (long)i - 1;
+}
+
+static uint64_t name_hash(size_t i) { return text_hash(1, names[i].text); }
+static Index name_index = {.hash = name_hash};
+
 static int name_of(const char *s) {
-    for (size_t i = nnames; i-- > 0;)
+    uint64_t at = text_hash(1, s);
+    for (long i; (i = index_next(&name_index, &at)) >= 0;)
         if (strcmp(names[i].text, s) == 0) return (int)i;
     if (nnames == cap_names) names = grow(names, &cap_names, sizeof *names);
     names[nnames] = (Name){.text = strdup(s)};
+    index_add(&name_index, nnames);
     return (int)nnames++;
 }
 
@@ -130,24 +172,38 @@ static Task *task_of(uint64_t id) {
     return k;
 }
 
-static void give_name(Task *k, const char *name) {
-    if (k->name >= 0) return;
+/* A goroutine has the name of its first slice: before that, perhaps the function's. */
+static void give_name(Task *k, const char *name, int runs) {
+    if (k->named || (k->name >= 0 && !runs)) return;
+    if (k->name >= 0) names[k->name].goroutines--;
+    k->named = runs;
     k->name = name_of(name);
     names[k->name].goroutines++;
 }
 
-static void add_edge(int waiter, int waker, const char *reason, double time) {
-    Edge *e = NULL;
-    for (size_t i = 0; i < nedges && e == NULL; i++)
+static uint64_t hash_of_edge(int waiter, int waker, const char *reason) {
+    return text_hash((uint64_t)waiter * 0x9E3779B97F4A7C15ULL ^ (uint64_t)waker, reason);
+}
+static uint64_t edge_hash(size_t i) {
+    return hash_of_edge(edges[i].waiter, edges[i].waker, edges[i].reason);
+}
+static Index edge_index = {.hash = edge_hash};
+
+static Edge *edge_of(int waiter, int waker, const char *reason) {
+    uint64_t at = hash_of_edge(waiter, waker, reason);
+    for (long i; (i = index_next(&edge_index, &at)) >= 0;)
         if (edges[i].waiter == waiter && edges[i].waker == waker &&
             !strcmp(edges[i].reason, reason))
-            e = &edges[i];
-    if (e == NULL) {
-        if (nedges == cap_edges) edges = grow(edges, &cap_edges, sizeof *edges);
-        e = &edges[nedges++];
-        *e = (Edge){.waiter = waiter, .waker = waker};
-        strcpy(e->reason, reason);
-    }
+            return &edges[i];
+    if (nedges == cap_edges) edges = grow(edges, &cap_edges, sizeof *edges);
+    edges[nedges] = (Edge){.waiter = waiter, .waker = waker};
+    strcpy(edges[nedges].reason, reason);
+    index_add(&edge_index, nedges);
+    return &edges[nedges++];
+}
+
+static void add_edge(int waiter, int waker, const char *reason, double time) {
+    Edge *e = edge_of(waiter, waker, reason);
     e->time += time;
     e->count++;
 }
@@ -176,7 +232,7 @@ static int state_after(const char *end) {
 
 static void ran(uint64_t g, const char *name, double ts, double dur, const char *end) {
     Task *k = task_of(g);
-    give_name(k, name);
+    give_name(k, name, 1);
     Name *n = &names[k->name];
     if (k->state == RUNNABLE && ts >= k->since) {
         n->runnable += ts - k->since;
@@ -193,7 +249,7 @@ static void ran(uint64_t g, const char *name, double ts, double dur, const char 
 
 static void called(uint64_t g, const char *name, double ts, double dur) {
     Task *k = task_of(g);
-    give_name(k, name);
+    give_name(k, name, 1);
     names[k->name].call += dur;
     k->state = RUNNABLE;
     k->since = ts + dur;
@@ -222,7 +278,7 @@ static void json_event(const char *line) {
     else if (strstr(line, "\"cat\":\"syscall\"")) called(g, name, ts, dur);
     else if (strstr(line, "\"ph\":\"s\""))
         woken(g, integer(line, "\"by\":"), ts, strstr(line, "\"about\":") != NULL);
-    else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(g), name);
+    else if (strstr(line, "\"cat\":\"create\"")) give_name(task_of(g), name, 0);
 }
 
 /* ---- Perfetto's packets ---------------------------------------------------------------------- */
@@ -267,7 +323,7 @@ static void packet_event(const PfEvent *e) {
         if (strcmp(e->category, "run") != 0 && strcmp(e->category, "syscall") != 0) return;
         if (nopen == cap_open) open_slices = grow(open_slices, &cap_open, sizeof *open_slices);
         open_slices[nopen++] = (struct Open){e->track, *e};
-        give_name(task_of(e->g), e->name);
+        give_name(task_of(e->g), e->name, 0);
     } else if (!strcmp(e->category, "wake")) {
         woken(e->g, e->by, ts, e->about != 0);
     } else if (!strcmp(e->category, "sums")) {
@@ -350,6 +406,7 @@ static void print_names(void) {
     qsort(order, nnames, sizeof *order, by_total);
     for (size_t i = 0; i < nnames && i < 30; i++) {
         Name *n = &order[i];
+        if (n->goroutines == 0) continue; /* a function whose goroutines have names of their own */
         printf("%-24.24s %10" PRIu64 " %9" PRIu64 " %10s %10s %10s %10s\n", n->text, n->goroutines,
                n->slices, time_text(n->running, a, sizeof a), time_text(n->runnable, b, sizeof b),
                time_text(n->blocked, c, sizeof c), time_text(n->call, d, sizeof d));

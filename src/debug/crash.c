@@ -62,10 +62,6 @@ static bool crash_by_jump(const Crash *c) {
 
 static void why_segv(Out *o, const Crash *c) {
     uintptr_t at = (uintptr_t)c->info->si_addr;
-    if (c->info->si_code == SI_KERNEL) {
-        out_str(o, "an address that no memory can have");
-        return;
-    }
     if (crash_by_jump(c)) out_fmt(o, "a call or jump to address 0x%lx, where there is no code", at);
     else if (c->info->si_code == SEGV_MAPERR) out_fmt(o, "nothing is mapped at address 0x%lx", at);
     else out_fmt(o, "the memory at address 0x%lx does not allow it", at);
@@ -91,7 +87,10 @@ static const char *why_fpe(int code) {
 
 static void crash_why(Out *o, const Crash *c) {
     uintptr_t at = (uintptr_t)c->info->si_addr;
+    bool memory = c->signo == SIGSEGV || c->signo == SIGBUS;
     if (c->info->si_code <= 0) why_sent(o, c);
+    else if (memory && c->info->si_code == SI_KERNEL) /* by rbp or rsp it is a SIGBUS */
+        out_str(o, "an address that no memory can have");
     else if (c->signo == SIGSEGV) why_segv(o, c);
     else if (c->signo == SIGBUS) out_fmt(o, "address 0x%lx %s", at, why_bus(c->info->si_code));
     else if (c->signo == SIGFPE) out_fmt(o, "%s, at 0x%lx", why_fpe(c->info->si_code), at);
@@ -141,7 +140,11 @@ static void crash_place(Out *o, const Crash *c) {
         sys6(SYS_prctl, PR_GET_NAME, name, 0, 0, 0, 0);
         out_fmt(o, "thread %d", os_gettid());
     }
-    if (name[0]) out_fmt(o, " \"%s\"", name);
+    if (name[0]) {
+        out_str(o, " \"");
+        out_plain(o, name);
+        out_str(o, "\"");
+    }
     if (c->gp == NULL) out_str(o, scheduler(c) ? ", in the scheduler" : ", which is no goroutine");
 }
 

@@ -9,6 +9,8 @@
  * What is told, and when:
  *   - One thread tells at a time; another that crashes meanwhile waits (fatal.c). Before the
  *     default action the word is not given back: the others wait for the end.
+ *   - A handler with SA_RESETHAND is called for one signal. The next ends the program, as it would
+ *     have without a runtime: such a handler returns to the fault, to die of it.
  *   - A handler of the program's may mend the fault, or jump away: so it is told once per signal
  *     only, and the program goes on. What such a handler does itself, abort() say, belongs to what
  *     was told.
@@ -54,6 +56,7 @@ static bool on; /* between faults_install and faults_uninstall */
 static char *passed_on; /* the frame of call_handler() that called the program's handler last */
 static int passed;      /* for this signal */
 static uint32_t told;   /* bit n: signal n was told, and a handler of the program's followed */
+static uint32_t spent;  /* bit n: the handler of signal n was for one signal, and has had it */
 
 static void default_action(int signo) {
     struct sigaction sa = {.sa_handler = SIG_DFL};
@@ -70,6 +73,22 @@ static bool by_default(const struct sigaction *sa) {
 static bool ignored(const struct sigaction *sa) {
     return !(sa->sa_flags & SA_SIGINFO) && sa->sa_handler == SIG_IGN;
 }
+static const struct sigaction the_default = {.sa_handler = SIG_DFL};
+
+/* What the kernel would have done at this moment, and does after the runtime. */
+static const struct sigaction *action_now(const Handled *h) {
+    return load_rlx(&spent) >> h->signo & 1 ? &the_default : &h->before;
+}
+
+/* The same for the one signal that is handled here. A child may have its parent's memory. */
+static const struct sigaction *action_for(const Handled *h) {
+    uint32_t bit = (uint32_t)1 << h->signo;
+    if (!(h->before.sa_flags & SA_RESETHAND)) return &h->before;
+    if (!in_any_child()) return or_seq(&spent, bit) & bit ? &the_default : &h->before;
+    default_action(h->signo);
+    return action_now(h);
+}
+
 static bool was_sent(const siginfo_t *info) { return info->si_code <= 0; }
 
 /* The fault would not repeat where the report has mapped something at its address. So the signal is
@@ -80,11 +99,16 @@ static void comes_again(int signo, siginfo_t *info) {
     os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_gettid(), signo, (long)info, 0, 0);
 }
 
-/* What it does without a runtime. One that was sent does not come again by itself. */
+/* What it does without a runtime. One that was sent does not come again by itself. The trace first:
+ * the default action is for all threads, and another that crashes now would end the writer. If the
+ * writer crashes it comes here again, and is not waited for. */
 static void fall_back(int signo, siginfo_t *info, const struct sigaction *old) {
     if (was_sent(info) && ignored(old)) return;
+    if (!in_any_child()) {
+        steady_begin(); /* for good: those that wait for the end have the Ps */
+        end_inspection();
+    }
     default_action(signo);
-    if (!in_any_child()) end_inspection();
     if (was_sent(info)) os_tgkill(os_gettid(), signo); /* SA_NODEFER: at once */
     else comes_again(signo, info);
 }
@@ -139,11 +163,11 @@ static bool crash_is_told(int signo, siginfo_t *info, void *context, bool by_han
 
 /* False: it has crashed itself. */
 static bool crash_tell(int signo, siginfo_t *info, void *context, bool by_handler) {
-    M *m = steady_begin(); /* no preemption meanwhile */
+    M *m = steady_begin(); /* no preemption meanwhile, and none before the end */
     bool first = speak_begin();
     if (first) crash_report(signo, info, context, by_handler);
     if (first && by_handler) speak_end();
-    steady_end(m);
+    if (by_handler) steady_end(m);
     return first || was_sent(info); /* fatal() has told, and calls abort */
 }
 
@@ -168,8 +192,8 @@ static const Handled *handled_for(int signo) {
 }
 
 static void on_fault(int signo, siginfo_t *info, void *context) {
-    const struct sigaction *old = &handled_for(signo)->before;
     if (fault_overflow(signo, info, context)) return;
+    const struct sigaction *old = action_for(handled_for(signo));
     bool back = passed_back(context) || handler_crashes(signo, info, context, old);
     bool by_handler = !back && !by_default(old) && !ignored(old);
     bool tells = !back && !(by_handler && foreign_thread()) &&
@@ -222,7 +246,10 @@ void faults_install(void) {
     handled[QUIT].ours.sa_flags = handled[BROKEN_PIPE].ours.sa_flags = SA_ONSTACK | SA_RESTART;
     for (Handled *h = handled; h < handled + HANDLED; h++) {
         struct sigaction earlier = h->before;
-        if (!stands(h, &now)) h->before = now;
+        if (!stands(h, &now)) {
+            h->before = now;
+            and_seq(&spent, ~((uint32_t)1 << h->signo));
+        }
         h->changed = wanted(h);
         /* a program that has replaced h->ours in an earlier runtime may still put it back */
         if (!h->changed) h->before = earlier;
@@ -236,5 +263,5 @@ void faults_uninstall(void) {
     struct sigaction now;
     on = false;
     for (Handled *h = handled; h < handled + HANDLED; h++)
-        if (h->changed && stands(h, &now)) change(h, &h->before, NULL);
+        if (h->changed && stands(h, &now)) change(h, action_now(h), NULL);
 }

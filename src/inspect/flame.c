@@ -6,7 +6,8 @@
  *
  * The outermost name is the goroutine's. Frames of the library are left out, except the call that
  * the program made, unless all are asked for. For the graph the stacks are merged into a tree by
- * name; a node is as wide as its share, and its children stand on it. Uses malloc: goroutines only.
+ * name; a node is as wide as its share, and its children stand on it, the narrow ones as one box.
+ * Uses malloc: goroutines only.
  */
 #include "inspect/profile.h"
 #include "debug/frames.h"
@@ -82,36 +83,65 @@ void folded_write(Out *o, const Profile *f, bool all) {
 typedef struct Node {
     const char *name;
     uint64_t weight;
-    uint32_t child, next; /* 0: none */
+    uint32_t parent, child, next; /* 0: none */
+    uint32_t hash, chain;         /* the next node of this hash's bucket; 0: none */
 } Node;
 
+/* A node has a child for each goroutine's name: with 100,000 of them no list can be searched. */
 typedef struct Tree {
-    Node *at; /* [0] is the root: everything */
+    Node *at;         /* [0] is the root: everything */
+    uint32_t *bucket; /* as many as places in `at`: the first node of each; 0: none */
     uint32_t count, size;
     uint32_t depth;
     bool failed, all;
 } Tree;
 
-static uint32_t new_node(Tree *t, const char *name) {
-    if (t->count == t->size) {
-        uint32_t size = t->size ? t->size * 2 : 1024;
-        Node *at = sysfault_alloc() ? NULL : realloc(t->at, size * sizeof *at);
-        if (at == NULL) {
-            t->failed = true;
-            return 0;
-        }
-        t->at = at;
-        t->size = size;
+static uint32_t node_hash(uint32_t parent, const char *name) {
+    uint32_t h = 2166136261u ^ parent * 0x9E3779B1u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    return h ^ h >> 15;
+}
+
+static void node_enter(Tree *t, uint32_t n) {
+    uint32_t *first = &t->bucket[t->at[n].hash & (t->size - 1)];
+    t->at[n].chain = *first;
+    *first = n;
+}
+
+static bool tree_grow(Tree *t) {
+    uint32_t size = t->size ? t->size * 2 : 1024;
+    uint32_t *bucket = sysfault_alloc() ? NULL : calloc(size, sizeof *bucket);
+    Node *at = bucket ? realloc(t->at, size * sizeof *at) : NULL;
+    if (at) t->at = at;
+    if (at == NULL) {
+        free(bucket);
+        return false;
     }
-    t->at[t->count] = (Node){.name = name};
+    free(t->bucket);
+    t->bucket = bucket;
+    t->size = size;
+    for (uint32_t i = 1; i < t->count; i++) node_enter(t, i);
+    return true;
+}
+
+/* 0, with `failed` set: no memory. */
+static uint32_t new_node(Tree *t, uint32_t parent, const char *name) {
+    if (t->count == t->size && !tree_grow(t)) {
+        t->failed = true;
+        return 0;
+    }
+    t->at[t->count] = (Node){.name = name, .parent = parent, .hash = node_hash(parent, name)};
     return t->count++;
 }
 
 static uint32_t child_of(Tree *t, uint32_t node, const char *name) {
-    for (uint32_t c = t->at[node].child; c; c = t->at[c].next)
-        if (strcmp(t->at[c].name, name) == 0) return c;
-    uint32_t c = new_node(t, name);
+    uint32_t hash = node_hash(node, name);
+    for (uint32_t c = t->bucket[hash & (t->size - 1)]; c; c = t->at[c].chain)
+        if (t->at[c].hash == hash && t->at[c].parent == node && strcmp(t->at[c].name, name) == 0)
+            return c;
+    uint32_t c = new_node(t, node, name);
     if (c == 0) return 0;
+    node_enter(t, c);
     t->at[c].next = t->at[node].child;
     t->at[node].child = c;
     return c;
@@ -133,7 +163,8 @@ static void plant(Tree *t, const ProfileKind *k, const Sample *s) {
 static void out_xml(Out *o, const char *s, size_t most) {
     for (size_t n; *s && most > 0; s += n, most--) {
         n = utf8_bytes(s);
-        if (n == 0) out_str(o, "?"), n = 1;
+        bool none = n == 3 && memcmp(s, "\xef\xbf", 2) == 0 && (s[2] & 0x3e) == 0x3e;
+        if (n == 0 || none) out_str(o, "?"), n += n == 0; /* XML has no U+FFFE and U+FFFF */
         else if (*s == '<') out_str(o, "&lt;");
         else if (*s == '>') out_str(o, "&gt;");
         else if (*s == '&') out_str(o, "&amp;");
@@ -153,19 +184,24 @@ static void out_colour(Out *o, const char *name) {
     out_fmt(o, " fill=\"rgb(%u,%u,%u)\"", 205 + (h & 31), 80 + (h >> 8) % 130, 30 + (h >> 16) % 40);
 }
 
-static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
-    const Node *n = &t->at[node];
+/* The part's share of the width. Years of waits in ns, times a width, do not fit into 64 bits. */
+static uint64_t width_of(uint64_t w, uint64_t part, uint64_t all) {
+    return all ? (uint64_t)((double)w * ((double)part / (double)all)) : 0;
+}
+
+static void draw_box(Out *o, const Tree *t, const char *symbol, uint64_t weight, uint64_t x,
+                     uint64_t w, uint32_t level) {
     uint32_t y = (t->depth - level) * ROW + ROW;
-    uint64_t share = t->at[0].weight ? n->weight * 1000 / t->at[0].weight : 0;
-    char *demangled = symbol_demangled(n->name);
-    const char *name = demangled ? demangled : n->name;
+    uint64_t share = width_of(1000, weight, t->at[0].weight);
+    char *demangled = symbol_demangled(symbol);
+    const char *name = demangled ? demangled : symbol;
     out_str(o, "<g><title>");
     out_xml(o, name, 200);
     out_fmt(o, " %lu.%lu%%</title><rect", share / 10, share % 10);
     out_tenths(o, "x", x);
     out_tenths(o, "width", w);
     out_fmt(o, " y=\"%u\" height=\"%d\"", y, ROW - 1);
-    out_colour(o, n->name);
+    out_colour(o, name);
     out_str(o, "/>");
     if (w > 300) {
         out_str(o, "<text");
@@ -178,19 +214,30 @@ static void draw_box(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uin
     free(demangled);
 }
 
+/* Of all children that are too narrow, one box. */
+static void draw_others(Out *o, const Tree *t, uint32_t n, uint64_t weight, uint64_t x, uint64_t w,
+                        uint32_t level) {
+    char name[32];
+    print_buf(name, sizeof name, "(%u others)", n);
+    if (w >= NARROW) draw_box(o, t, name, weight, x, w, level);
+}
+
 static void draw_tree(Out *o, Tree *t, uint32_t node, uint64_t x, uint64_t w, uint32_t level) {
-    draw_box(o, t, node, x, w, level);
+    uint64_t whole = t->at[node].weight, rest = 0;
+    uint32_t others = 0;
+    draw_box(o, t, t->at[node].name, whole, x, w, level);
     for (uint32_t c = t->at[node].child; c; c = t->at[c].next) {
-        uint64_t part = t->at[node].weight ? w * t->at[c].weight / t->at[node].weight : 0;
-        if (part >= NARROW) draw_tree(o, t, c, x, part, level + 1);
-        x += part;
+        uint64_t part = width_of(w, t->at[c].weight, whole);
+        if (part >= NARROW) draw_tree(o, t, c, x, part, level + 1), x += part;
+        else rest += t->at[c].weight, others++;
     }
+    draw_others(o, t, others, rest, x, width_of(w, rest, whole), level + 1);
 }
 
 void flame_write(Out *o, const Profile *f, bool all) {
     const ProfileKind *k = f->kind;
     Tree t = {.depth = 2, .all = all};
-    new_node(&t, "all");
+    new_node(&t, 0, "all");
     Sample lost;
     for (uint32_t n = 0; n < f->places && !t.failed; n++)
         if (load_acq(&f->at[n].ready)) plant(&t, k, &f->at[n]);
@@ -206,4 +253,5 @@ void flame_write(Out *o, const Profile *f, bool all) {
         out_str(o, "</svg>\n");
     }
     free(t.at);
+    free(t.bucket);
 }

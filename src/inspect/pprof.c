@@ -119,13 +119,17 @@ static void pprof_sample(Out *o, Pprof *w, const ProfileKind *k, const Sample *s
     pb_bytes(o, 2, m.buf, m.used);
 }
 
+/* Strings of a protocol buffer are UTF-8; names of goroutines, functions and files need not be. */
+static void pb_text(Out *o, int field, const char *s) {
+    Out text = OUT_GROWING;
+    out_plain(&text, s);
+    if (text.failed) o->failed = text.failed;
+    else pb_bytes(o, field, text.buf ? text.buf : "", text.used);
+    free(text.buf);
+}
+
 static void strings(Out *o, Pprof *w) {
-    for (uint32_t i = 0; i < w->nwords; i++) {
-        char buf[256];
-        Out word = OUT(-1, buf);
-        out_plain(&word, w->words[i]); /* strings of a protocol buffer are UTF-8 */
-        pb_bytes(o, 6, word.buf, word.used);
-    }
+    for (uint32_t i = 0; i < w->nwords; i++) pb_text(o, 6, w->words[i]);
     for (uint64_t i = 0; i < w->places; i++) {
         uintptr_t pc = w->address[i].pc;
         if (w->address[i].number == 0) continue;
@@ -134,8 +138,8 @@ static void strings(Out *o, Pprof *w) {
         if (pc) print_buf(text, sizeof text, "0x%lx", pc);
         const char *name = n.name ? n.name : text, *file = n.module ? module_name(n.module) : "?";
         if (pc && frame_is_ours(pc)) file = "gort";
-        pb_bytes(o, 6, name, strlen(name));
-        pb_bytes(o, 6, file, strlen(file));
+        pb_text(o, 6, name);
+        pb_text(o, 6, file);
     }
 }
 

@@ -276,15 +276,23 @@ static void say_held(const char *path, int64_t held) {
                  t.ring.size * sizeof(TraceChunk) >> 20);
 }
 
+/* In a handler: no strerror. */
+static void say_failed(bool flight, const char *path, int error) {
+    if (flight) print_fd(2, "gort: the last events are not in %s: %s\n", path, errno_word(error));
+    else print_fd(2, "gort: the trace is not whole: %s\n", errno_word(error));
+}
+
 static void write_at_last(bool flight) {
     const char *path = env_trace[0] ? env_trace : t.flight_path;
-    int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1;
+    int fd = flight ? open_trace(path) : t.named ? own_fd_number(&t.file) : -1, r = fd;
     switch_off(100 * GORT_MS);
-    if (fd < 0) return;
+    if (!flight && !t.named) return;
     if (flight) t.form = form_for(path);
-    int64_t held = 0;
-    int r = trace_write_out(fd, t.session, flight, flight ? settings.flight * GORT_MS : 0, &held);
-    if (flight && r == 0) say_held(path, held);
+    int64_t held = 0, keep = flight ? settings.flight * GORT_MS : 0;
+    if (fd >= 0) r = trace_write_out(fd, t.session, flight, keep, &held);
+    if (r == 0 && !flight && t.lost) r = -EBADF;
+    if (r < 0) say_failed(flight, path, r);
+    else if (flight) say_held(path, held);
 }
 
 void tracing_fatal(void) {

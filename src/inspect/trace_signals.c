@@ -2,12 +2,14 @@
  * Signals that end the program: the trace is written first.
  *
  * While a trace with a file of its own or the flight recorder is on, every signal that ends a
- * process by default, and whose action is the default, has a handler. It gives the signal back to
- * the default, writes the file (tracing_fatal: bare system calls and mmap only) and lets the signal
- * end the process, with the status that it would have had. So a second Ctrl-C ends a program that
- * still writes at once. A clock, a limit or a descriptor may send many: those do not end the
- * writing. A handler of the program stays, now and later; one that ends the program by exit(3)
- * leaves a whole file by atexit. SIGSEGV, SIGBUS, SIGQUIT and SIGPIPE are those of debug/faults.c.
+ * process by default, and whose action is the default, has a handler. It writes the file
+ * (tracing_fatal: bare system calls and mmap only), gives the signal back to the default and lets
+ * it end the process, with the status that it would have had. A second Ctrl-C ends a program that
+ * still writes at once, with a word; but not one that comes within a second of the first:
+ * timeout(1) and shells send a signal to the process and to its group, and mean it once. A clock, a
+ * limit or a descriptor may send many: those do not end the writing. A handler of the program
+ * stays, now and later; one that ends the program by exit(3) leaves a whole file by atexit.
+ * SIGSEGV, SIGBUS, SIGQUIT and SIGPIPE are those of debug/faults.c.
  *
  * However a signal came (a terminal, a timer, a limit, a filter, another process), it does not come
  * again by itself, and the handler raises it. Only an instruction that faults does: it is made
@@ -20,6 +22,7 @@
 #include "inspect/trace_session.h"
 #include "base/env.h"
 #include "base/fork.h"
+#include "base/print.h"
 #include "base/san.h"
 #include "os/os.h"
 
@@ -65,11 +68,36 @@ static void signal_to_default(int signo) {
     sigaction_at_once(signo, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 }
 
+/* From outside: to be sent once more by a person, being impatient, or a program that means it once.
+ * The others are of the program's own making, and end it at once when they come again. */
+static bool is_request(int signo, const siginfo_t *info) {
+    const uint64_t own = faults | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGABRT);
+    return !(SIGNAL_BIT(signo) & own) && !signal_comes_often(signo, info);
+}
+
+/* The first request with this signal ends the program when the file is whole, one that comes after
+ * a second at once. */
+typedef enum Ending { ENDING_FIRST, ENDING_SAME, ENDING_AGAIN } Ending;
+static Ending ending_by(int signo) {
+    static int64_t came[SIGNAL_MOST + 1]; /* atomic: when the first one came; 0: none */
+    int64_t since = 0, now = os_now();
+    if (cas_acq_rel(&came[signo], &since, now)) return ENDING_FIRST;
+    return now - since < GORT_SEC ? ENDING_SAME : ENDING_AGAIN;
+}
+
 static void on_last_signal(int signo, siginfo_t *info, void *context) {
     int saved = errno;
     bool repeats = fault_repeats(signo, info, context), child = in_any_child();
     if (os_getpid() == 1 && !repeats) return;
-    if (child || !signal_comes_often(signo, info)) signal_to_default(signo);
+    bool request = !child && is_request(signo, info);
+    Ending which = request ? ending_by(signo) : ENDING_FIRST;
+    if (which == ENDING_SAME) return;
+    if (which == ENDING_AGAIN) {
+        print_fd(2, "gort: a second signal: the trace is not whole\n");
+        signal_to_default(signo);
+        os_tgkill(os_gettid(), signo);
+    }
+    if (!request && (child || !signal_comes_often(signo, info))) signal_to_default(signo);
     if (!child && tracing_writes_here()) {
         tracing_dies_by(signo); /* one that repeats does not wait */
     } else {

@@ -24,6 +24,8 @@ extern void (*os_wake_refused)(void); /* called where the kernel refuses a wake-
 /* Moves a descriptor to a number out of the way: of programs that count theirs from 3, and of those
  * that make the standard ones later, by dup2(2). fd itself where no number is free. */
 int os_fd_away(int fd);
+/* Opens a file to read, although the process has no descriptor left: above its limit, if it may. */
+int os_open_beyond(const char *path);
 int os_fd_copy_away(int fd); /* a second number, out of the way; -errno: none is free */
 
 /* An alarm to sleep on, which any thread may set to a point of the clock; GORT_FOREVER: never.

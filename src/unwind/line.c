@@ -28,7 +28,6 @@
 #include "unwind/inflate.h"
 #include "unwind/sort.h"
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 
 const char *line_debug_dir = "/usr/lib/debug";
@@ -132,15 +131,16 @@ static bool separate_path(const ElfFile *f, char *path, size_t size) {
 static bool read_separate(const ElfFile *f, LineTable *t) {
     char path[256];
     if (!separate_path(f, path, sizeof path)) return false;
-    ElfFile debug = {.fd = (int)sys6(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0)};
+    ElfFile debug = {.fd = os_open_beyond(path)};
     if (debug.fd < 0) return false;
     bool ok = find_sections(&debug) && take_sections(&debug, t);
     os_sys(SYS_close, debug.fd, 0, 0, 0, 0, 0);
     return ok;
 }
 
-static bool read_lines(const Module *mod, LineTable *t) {
+static bool read_lines(const Module *mod, LineTable *t, bool *later) {
     ElfFile f = {.fd = module_open(mod)};
+    *later = open_later(f.fd);
     if (f.fd < 0) return false;
     bool ok = find_sections(&f) && (take_sections(&f, t) || read_separate(&f, t));
     os_sys(SYS_close, f.fd, 0, 0, 0, 0, 0);
@@ -148,10 +148,10 @@ static bool read_lines(const Module *mod, LineTable *t) {
 }
 
 /* The table with its index behind it, in one piece. */
-LineTable *lines_read(const Module *mod) {
+LineTable *lines_read(const Module *mod, bool *later) {
     LineTable t = {.lo = mod->lo - mod->bias, .hi = mod->hi - mod->bias};
     if (t.lo == 0) t.lo = 1; /* there the file's own header is mapped, and no code */
-    if (!read_lines(mod, &t)) return NULL;
+    if (!read_lines(mod, &t, later)) return NULL;
     t.count = linetable_index(&t, NULL, UINT32_MAX);
     LineTable *kept = t.count ? os_map(sizeof t + t.count * sizeof *t.chunks, false) : NULL;
     if (kept == NULL) {
@@ -171,9 +171,12 @@ LineTable *lines_read(const Module *mod) {
 static const LineTable *lines_of(Module *mod) {
     LineTable *t = load_acq(&mod->lines), *unread = NULL;
     if (t) return t;
+    bool later;
     M *m = steady_begin();
-    if (cas_acq(&mod->lines, &unread, &no_lines) && (t = lines_read(mod)))
-        store_rel(&mod->lines, t); /* pairs with the acquire above: the table is complete */
+    if (cas_acq(&mod->lines, &unread, &no_lines)) {
+        t = lines_read(mod, &later);
+        if (t || later) store_rel(&mod->lines, t); /* pairs with the acquire: it is complete */
+    }
     steady_end(m);
     return t ? t : &no_lines;
 }

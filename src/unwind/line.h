@@ -12,7 +12,7 @@ Line line_of(uintptr_t pc);
 void line_print(Out *o, uintptr_t pc, const char *before, const char *after);
 
 /* For tests, too: the tables of a module, for ever; NULL: it has none. */
-LineTable *lines_read(const Module *mod);
+LineTable *lines_read(const Module *mod, bool *later);
 extern const char *line_debug_dir; /* where separate debug files lie */
 
 #endif

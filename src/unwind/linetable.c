@@ -200,12 +200,15 @@ static const char *file_by_list(const LineUnit *u, uint32_t file) {
     return NULL;
 }
 
-/* One field of an entry: its text, if it is one. */
-static const char *line_field(const LineTable *t, const LineUnit *u, Bytes *b, uint64_t form) {
+/* One field of an entry: its text, if it is one and is wanted. Others are not looked up: each may
+ * be a search for the end of a section. */
+static const char *line_field(const LineTable *t, const LineUnit *u, Bytes *b, uint64_t form,
+                              bool wanted) {
+    uint64_t offset;
     switch (form) {
     case 0x08: return line_text(b);
-    case 0x0e: return text_at(t->str, line_offset(u, b));
-    case 0x1f: return text_at(t->line_str, line_offset(u, b));
+    case 0x0e: offset = line_offset(u, b); return wanted ? text_at(t->str, offset) : NULL;
+    case 0x1f: offset = line_offset(u, b); return wanted ? text_at(t->line_str, offset) : NULL;
     case 0x0b:
     case 0x25: fixed(b, 1); break;
     case 0x05:
@@ -235,9 +238,10 @@ static const char *list_find(const LineTable *t, const LineUnit *u, Bytes *b, ui
     for (uint64_t i = 0; i < count && !b->bad; i++) {
         Bytes f = format;
         for (unsigned k = 0; k < fields; k++) {
-            uint64_t what = uleb(&f);
-            const char *text = line_field(t, u, b, uleb(&f));
-            if (what == 1 && i == wanted) return text;
+            uint64_t what = uleb(&f), form = uleb(&f);
+            bool name = what == 1 && i == wanted;
+            const char *text = line_field(t, u, b, form, name);
+            if (name) return text;
         }
     }
     return NULL;

@@ -17,7 +17,7 @@ typedef struct Module {
     uint32_t state; /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
     uint32_t count;
     Symbol *symbols; /* sorted by value */
-    const char *strings;
+    char *strings;
     uint64_t strings_size;
     struct LineTable *lines; /* atomic, line.c; NULL: not read */
 } Module;

@@ -18,8 +18,9 @@
 #include "unwind/elffile.h"
 #include "unwind/line.h"
 #include "unwind/sort.h"
+#include "unwind/unwind.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
@@ -84,6 +85,15 @@ static uint32_t pick_functions(const Module *mod, const Elf64_Sym *from, uint64_
     return k;
 }
 
+/* A part of a public call, which the library or the compiler has set apart (gort_chan_recv.waits,
+ * gort_close.cold), has the name of the call, which the program has made. The table is a copy. */
+static void name_calls(Module *mod) {
+    for (uint32_t i = 0; i < mod->count; i++) {
+        char *name = mod->strings + mod->symbols[i].name, *suffix = strchr(name, '.');
+        if (suffix && begins_with(name, "gort_")) *suffix = 0;
+    }
+}
+
 static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     mod->count = pick_functions(mod, raw, n, NULL);
     if (mod->count == 0) return false;
@@ -91,6 +101,7 @@ static bool symbols_build(Module *mod, const Elf64_Sym *raw, uint64_t n) {
     if (mod->symbols == NULL) return false;
     pick_functions(mod, raw, n, mod->symbols);
     sort_records(mod->symbols, mod->count, sizeof(Symbol));
+    name_calls(mod);
     return true;
 }
 
@@ -106,18 +117,38 @@ static bool read_symbols(Module *mod, int fd) {
     return ok;
 }
 
-/* The executable is opened through /proc: its file may have been replaced. */
-int module_open(const Module *mod) {
-    const char *path = mod == module_at(0) ? "/proc/self/exe" : mod->path;
-    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+/* Is the file that which was mapped? An upgrade replaces libraries under a program that runs, and a
+ * relative path leads elsewhere after chdir. The first bytes tell: they have the headers, which say
+ * where all is, and the build ID. What is unmapped by now is believed. */
+static bool is_mapped_file(int fd, const Module *mod) {
+    char file[256], memory[256];
+    for (uintptr_t at = 0; at < 1024; at += sizeof file) {
+        if (!read_memory(mod->lo + at, memory, sizeof memory)) return true;
+        if (at == 0 && memcmp(memory, ELFMAG, SELFMAG) != 0) return true; /* not the beginning */
+        if (!read_at(fd, file, sizeof file, at) || memcmp(file, memory, sizeof file) != 0)
+            return false;
+    }
+    return true;
 }
 
-static bool read_module(Module *mod) {
+/* The executable is opened through /proc: there it is what runs, whatever has its name now. */
+int module_open(const Module *mod) {
+    if (mod == module_at(0)) return os_open_beyond("/proc/self/exe");
+    int fd = os_open_beyond(mod->path);
+    if (fd < 0 || is_mapped_file(fd, mod)) return fd;
+    os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+    return -ENOENT;
+}
+
+bool open_later(int fd) { return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; }
+
+/* The table's next state. */
+static uint32_t read_module(Module *mod) {
     int fd = module_open(mod);
-    if (fd < 0) return false;
+    if (fd < 0) return open_later(fd) ? UNREAD : NONE;
     bool ok = read_symbols(mod, fd);
     os_sys(SYS_close, fd, 0, 0, 0, 0, 0);
-    return ok;
+    return ok ? READY : NONE;
 }
 
 /* No other thread finishes the table, so its reader must not be stopped for good meanwhile. */
@@ -126,7 +157,7 @@ static bool ensure_symbols(Module *mod) {
     if (state == UNREAD) {
         M *m = steady_begin();
         if (cas_acq(&mod->state, &state, READING)) {
-            state = read_module(mod) ? READY : NONE;
+            state = read_module(mod);
             store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
         }
         steady_end(m);

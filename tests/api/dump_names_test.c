@@ -1,4 +1,5 @@
-/* A dump is text, a goroutine's head one line of it, whatever the program calls its goroutines. */
+/* A dump is text, a goroutine's head one line of it, whatever the program calls its goroutines. A
+ * call is shown by its name, without what the library appends to that for its parts. */
 #include "../lib/test.h"
 
 #include <unistd.h>
@@ -21,6 +22,10 @@ static int run(int argc, char **argv) {
     CHECKF(end, "%s", text);
     *end = 0;
     CHECKF(strstr(at, "\\xff\xc3\xa4\" [chan receive, "), "%s", at);
+    end = strchr(at = end + 1, '\n');
+    CHECK(end);
+    *end = 0;
+    CHECKF(strstr(at, " gort_chan_recv+0x"), "%s", at);
     return 0;
 }
 

@@ -16,6 +16,10 @@ fail() { echo "$*" >&2; exit 1; }
 cat >"$dir/prog.c" <<'END'
 #include <gort.h>
 #include <stdlib.h>
+struct G { int mine; } one_g; /* names that the library has, too */
+struct M { char mine; } one_m;
+struct Stack { double mine; } one_stack;
+int sched, gs;
 static gort_chan *never;
 static int waiting;
 __attribute__((noinline)) static int inner(int n) {

@@ -32,6 +32,11 @@ __attribute__((noinline)) static void crash(void) {
     if (!strcmp(what, "page")) *(volatile char *)page = 1;
     if (!strcmp(what, "call")) ((void (*)(void))(uintptr_t)zero)();
     if (!strcmp(what, "far")) sink = *(volatile int *)((uintptr_t)zero + (UINT64_MAX / 3));
+#ifdef __x86_64__
+    if (!strcmp(what, "farstack"))
+        __asm__ volatile("push %%rbp; mov %0, %%rbp; mov (%%rbp), %%rax; pop %%rbp"
+                         :: "r"(UINT64_MAX / 3) : "rax", "memory");
+#endif
     if (!strcmp(what, "bus")) sink = mapped_beyond();
     if (!strcmp(what, "ill")) __builtin_trap();
     if (!strcmp(what, "fpe")) sink = 7 / zero;
@@ -161,6 +166,8 @@ signals static
 case $machine in x86_64*)
     dies 139 static far goroutine
     says "^gort: fatal: SIGSEGV $in: an address that no memory can have$"
+    dies 135 static farstack goroutine
+    says "^gort: fatal: SIGBUS $in: an address that no memory can have$"
     dies 132 static ill goroutine
     says "^gort: fatal: SIGILL $in: no instruction, or a trap of the compiler's, at 0x"
     dies 136 static fpe goroutine

@@ -62,6 +62,16 @@ grep -q '^60 seeds passed' "$WORK/log" || fail 'right: no last line'
 [ $? = 2 ] || fail 'a bad number: not status 2'
 "$tool" "$WORK/nothing-there" --seeds 1 >/dev/null 2>&1
 [ $? = 2 ] || fail 'no such program: not status 2'
+"$tool" --seeds 1 -- sh -c 'exit 127' >"$WORK/log" 2>&1
+[ $? = 1 ] || fail 'a program that ends with status 127: not status 1'
+# Killed, it takes a run along that would not end.
+mkfifo "$WORK/alive"
+"$tool" --seeds 1 -- sh -c "exec sleep 1000 >$WORK/alive" >/dev/null 2>&1 &
+explorer=$!
+exec 3<"$WORK/alive"
+kill -KILL $explorer
+cat <&3
+exec 3<&-
 "$tool" true --seeds 2 >"$WORK/log" 2>&1
 [ $? = 2 ] || fail 'a program without gort: not status 2'
 grep -q 'no simulation ran' "$WORK/log" || fail 'a program without gort: not a word about it'

@@ -89,4 +89,9 @@ GORT="$WORK/none" refuses 1 "$WORK/other"
 mkdir -p "$WORK/a space/include" "$WORK/a space/lib"
 touch "$WORK/a space/include/gort.h" "$WORK/a space/lib/libgort.a"
 GORT="$WORK/a space" refuses 1 "$WORK/other"
+for odd in 'a#b' 'a$b' 'a%b' 'a:b' "a'b" 'a;b' 'a(b'; do
+    cp -r "$WORK/a space" "$WORK/$odd"
+    GORT="$WORK/$odd" refuses 1 "$WORK/other"
+done
+[ ! -e "$WORK/other" ] || fail 'it made a project that make cannot build'
 "$new" --help | grep -q '^usage: gort-new DIR'

@@ -10,6 +10,7 @@ fail() { echo "$*" >&2; exit 1; }
 cat >"$dir/prog.c" <<'END'
 #include <gort.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 static gort_chan *never;
 static void waiter(void *arg) { gort_chan_recv(never, NULL); }
 static void busy_one(void *arg) {
@@ -26,7 +27,10 @@ static int program(int argc, char **argv) {
     gort_read(0, &c, 1);
     return 0;
 }
-int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+int main(int argc, char **argv) {
+    prctl(PR_SET_NAME, "prog\033[31m");
+    return gort_main(program, argc, argv);
+}
 END
 case "${SAN:-}" in '') san= ;; *) san="-fsanitize=$SAN" ;; esac
 # shellcheck disable=SC2086
@@ -59,6 +63,7 @@ sees() {
 
 start busy
 sees 'the busy one'
+sees 'prog?\[31m, pid ' # a terminal would take it for a colour
 sees '^goroutines 24 '
 sees 'stacks [0-9]* MB reserved, '
 sees '^per second: [1-9][0-9.]*[kM]* switches'

@@ -59,6 +59,26 @@ END
 grep -q '^"a" \\ b  *1 ' "$dir/summary" ||
     { cat "$dir/summary"; fail "a name with quotes is not as it was"; }
 
+# Each of 300,000 goroutines has its own name and its own waker: read in one go. The name is that of
+# the slice, not of the function that is known when it is created.
+awk 'BEGIN {
+    print "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
+    for (g = 1; g <= 300000; g++) {
+        at = "\"pid\":1,\"tid\":0,\"ts\":" g ".000,"
+        printf "{\"ph\":\"i\",%s\"s\":\"t\",\"name\":\"f\",\"cat\":\"create\"," \
+               "\"args\":{\"g\":%d,\"by\":0}},\n", at, g
+        printf "{\"ph\":\"X\",%s\"dur\":0.500,\"name\":\"w%d\",\"cat\":\"run\"," \
+               "\"args\":{\"g\":%d,\"end\":\"sleep\"}},\n", at, g, g
+        if (g == 1) continue
+        printf "{\"ph\":\"s\",%s\"id\":%d,\"name\":\"wake\",\"cat\":\"wake\"," \
+               "\"args\":{\"g\":%d,\"by\":%d}},\n", at, g, g - 1, g
+    }
+    print "],\n\"otherData\":{\"by\":\"gort\",\"dropped\":0,\"starts\":300000}}"
+}' >"$dir/crowd.json"
+"$out/bin/gort-trace" summary "$dir/crowd.json" >"$dir/summary"
+grep -q '^w[0-9]*  *1  *1 ' "$dir/summary" || fail "no goroutine by its own name"
+! grep -q '^f ' "$dir/summary" || fail "a goroutine by the name of its function"
+
 # exit() in the middle still leaves a whole file.
 code=0; GORT_TRACE="$dir/e.json" "$dir/prog" e || code=$?
 [ "$code" = 3 ] || fail "exit status $code"

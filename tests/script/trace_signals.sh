@@ -23,7 +23,19 @@ static void reader(void *arg) {
 static volatile sig_atomic_t handled;
 static void on_signal(int signo) { handled = 1; }
 static void on_exit_signal(int signo) { exit(5); }
+static int met;
+static long meet(void *arg) {
+    __atomic_add_fetch(&met, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&met, __ATOMIC_SEQ_CST) < 8) {}
+    return 0;
+}
+static void crash_together(void *arg) {
+    gort_blocking(meet, NULL);
+    *(volatile int *)8 = 1;
+}
 static void end_by(const char *how) {
+    if (!strcmp(how, "SEGV-many"))
+        for (int i = 0; i < 8; i++) gort_go(crash_together, NULL);
     if (!strcmp(how, "ABRT")) abort();
     if (!strcmp(how, "SEGV")) *(volatile int *)8 = 1;
     if (!strcmp(how, "ILL")) __builtin_trap();
@@ -44,6 +56,7 @@ static int program(int argc, char **argv) {
     if (!strcmp(how, "TERM-exit")) signal(SIGTERM, on_exit_signal);
     for (int i = 0; i < 3000; i++) ints_send(c, i);
     end_by(how);
+    if (!strcmp(how, "endless") && write(1, "busy\n", 5) != 5) return 4;
     for (int i = 0; !handled && strcmp(how, "TERM-ignored"); i++) ints_send(c, i); /* busy */
     return 6;
 }
@@ -80,6 +93,14 @@ for pair in ABRT:134 SEGV:139 BUS:135 ILL:132 FPE:136 INT:130 HUP:129 TERM:143; 
     done
 done
 
+# Others that crash meanwhile do not end the writing.
+for form in json pftrace; do
+    run SEGV-many 139 GORT_DEBUG=flight=10000 GORT_TRACE="$dir/many.$form"
+    whole "$dir/many.$form"
+    run SEGV-many 139 GORT_DEBUG=flight=10000,crash=0 GORT_TRACE="$dir/many.$form"
+    whole "$dir/many.$form"
+done
+
 # Without GORT_TRACE the recorder's file has a name of its own.
 run TERM 143 GORT_DEBUG=flight=10000
 whole "$dir"/gort-flight-*.json
@@ -94,6 +115,35 @@ for pair in TERM-before:6 TERM-own:6 TERM-exit:5 TERM-ignored:6; do
     run "${pair%:*}" "${pair#*:}" GORT_TRACE="$dir/${pair%:*}.pftrace"
     whole "$dir/${pair%:*}.pftrace"
 done
+
+# What cannot be written is said.
+run TERM 143 GORT_TRACE=/dev/full
+grep -q '^gort: the trace is not whole: ENOSPC$' "$dir/err" || fail "a full disk: no word"
+run TERM 143 GORT_DEBUG=flight=10000 GORT_TRACE=/dev/full
+grep -q '^gort: the last events are not in /dev/full: ENOSPC$' "$dir/err" || fail "no word"
+run SEGV 139 GORT_DEBUG=flight=10000 GORT_TRACE=/no/such.json
+grep -q '^gort: the last events are not in /no/such.json: ENOENT$' "$dir/err" || fail "no word"
+
+# One signal that comes twice, as from timeout(1): the second finds a writer that waits for us.
+busy() { # a program with a trace that nobody reads yet
+    rm -f "$dir/fifo" "$dir/busy"
+    mkfifo "$dir/fifo" "$dir/busy"
+    GORT_TRACE="$dir/fifo" "$dir/prog" endless "$dir/call.pftrace" >"$dir/busy" 2>"$dir/err" &
+    exec 4<"$dir/busy" 3<"$dir/fifo"
+    read -r _ <&4
+}
+busy
+kill -TERM $!
+kill -TERM $!
+cat <&3 >"$dir/twice.json"
+wait $! 2>/dev/null || true
+how=twice
+whole "$dir/twice.json"
+
+# One that comes again, later, ends the program at once.
+busy
+while kill -TERM $! 2>/dev/null && ! grep -q 'a second signal' "$dir/err"; do sleep 0.1; done
+wait $! 2>/dev/null || true
 
 # A signal as soon as there is a file: it is whole, not empty.
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

@@ -3,6 +3,8 @@
 #include "../lib/white.h"
 #include "inspect/profile.h"
 
+#include <unistd.h>
+
 enum { STACKS = 10000 };
 static const ProfileKind kind = {.count = "events", .value = "time", .label = "goroutine"};
 
@@ -98,7 +100,7 @@ static bool is_utf8(const char *s) {
 /* Names that are no UTF-8, or that the graph cuts. */
 static void names(void) {
     Profile f = {.kind = &kind};
-    Sample s = {.name = "bad\n\xff\xf0\x9f", .depth = 1, .pcs = {4096}};
+    Sample s = {.name = "bad\n\xff\xef\xbf\xbf\xf0\x9f", .depth = 1, .pcs = {4096}};
     CHECK_EQ(profile_begin(&f), 0);
     profile_add(&f, &s, 1, 900);
     for (int i = 0; i < 50; i++) {
@@ -110,6 +112,7 @@ static void names(void) {
     profile_end(&f);
     Out folded = written(write_folded, &f), svg = written(write_flame, &f);
     CHECK(is_utf8(folded.buf) && is_utf8(svg.buf));
+    CHECK(strstr(svg.buf, "\xef\xbf\xbf") == NULL); /* XML has no such character */
     int lines = 0;
     for (const char *c = folded.buf; *c; c++) lines += *c == '\n';
     CHECK_EQ(lines, 51);
@@ -117,9 +120,83 @@ static void names(void) {
     profile_free(&f);
 }
 
-int main(void) {
+/* A goroutine's name for each: the graph is drawn in the time of a walk, and shows their sum. */
+static void crowd(void) {
+    enum { CROWD = 200000 };
+    Profile f = {.kind = &kind, .grows = true};
+    CHECK_EQ(profile_begin(&f), 0);
+    for (int i = 0; i < CROWD; i++) {
+        Sample s = {.depth = 1, .pcs = {4096}};
+        print_buf(s.name, sizeof s.name, "worker %d", i);
+        profile_add(&f, &s, 1, 10);
+    }
+    profile_end(&f);
+    Out svg = written(write_flame, &f);
+    CHECK(strstr(svg.buf, "(200000 others) 100.0%") != NULL);
+    free(svg.buf);
+    profile_free(&f);
+}
+
+/* Waits of a year, in ns: half each. */
+static void long_waits(void) {
+    Profile f = {.kind = &kind};
+    Sample one = {.name = "one", .depth = 1, .pcs = {4096}}, two = one;
+    memcpy(two.name, "two", 4);
+    CHECK_EQ(profile_begin(&f), 0);
+    profile_add(&f, &one, 1, (int64_t)1 << 55);
+    profile_add(&f, &two, 1, (int64_t)1 << 55);
+    profile_end(&f);
+    Out svg = written(write_flame, &f);
+    CHECK(strstr(svg.buf, "all 100.0%") && strstr(svg.buf, "one 50.0%"));
+    CHECK(strstr(svg.buf, "two 50.0%</title><rect x=") && strstr(svg.buf, " width=\"600.0\""));
+    free(svg.buf);
+    profile_free(&f);
+}
+
+/* In a program whose file has a name that is no UTF-8: strings of a profile are. */
+static void odd_file(const char *path) {
+    Profile f = {.kind = &kind};
+    Sample s = {.name = "one", .depth = 1, .pcs = {(uintptr_t)&kind}}; /* no code of the library */
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(profile_begin(&f), 0);
+    profile_add(&f, &s, 1, 10);
+    profile_end(&f);
+    Out pprof = written(write_pprof, &f);
+    int strings = 0;
+    for (const char *at = pprof.buf, *end = at + pprof.used - 1; at < end;) {
+        uint64_t tag = varint(&at), n = varint(&at);
+        char text[256] = "";
+        if ((tag & 7) != 2) continue;
+        if (tag >> 3 == 6) memcpy(text, at, n < sizeof text ? n : sizeof text - 1), strings++;
+        CHECKF(is_utf8(text), "a string of the profile: %s", text);
+        at += n;
+    }
+    CHECK(strings > 4);
+    free(pprof.buf);
+    profile_free(&f);
+}
+
+static void run_by_odd_name(void) {
+    char self[512], name[520];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(n > 0);
+    self[n] = 0;
+    print_buf(name, sizeof name, "%s\xff%d", self, getpid());
+    CHECK_EQ(link(self, name), 0);
+    execl(name, name, "again", NULL);
+    CHECK(0);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        odd_file(argv[0]);
+        return 0;
+    }
     names();
+    long_waits();
+    crowd();
     complete(true);
     complete(false);
+    run_by_odd_name();
     return 0;
 }
