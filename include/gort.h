@@ -509,9 +509,9 @@ typedef struct gort_group gort_group;
 /* One whose context is below parent; at most limit members run, <= 0: any number. NULL: no memory.
  * errgroup.WithContext, Group.SetLimit. */
 gort_group *gort_group_new(gort_ctx *parent, int limit);
-/* Starts fn with the group's context; a negative result of fn cancels that. 0, -EINVAL: no fn,
- * -ENOMEM, -ENOTCONN. Blocks while limit members run. It is misuse where all members that run wait
- * here for a place in their own group. Group.Go, TryGo. */
+/* Starts fn with the group's context; a negative result of fn cancels that, and is the cause. 0,
+ * -EINVAL: no fn, -ENOMEM, -ENOTCONN. Blocks while limit members run. It is misuse where all
+ * members that run wait here for a place in their own group. Group.Go, TryGo. */
 int gort_group_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 int gort_group_try_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 /* Blocks until all have ended, frees the group and returns the first negative result, or 0.
