@@ -134,7 +134,8 @@ int gort_go_copy(gort_fn *fn, const void *arg, size_t size);
 void gort_yield(void);
 /* Ends the calling goroutine; in goroutine 1 the others go on. Goroutines only. runtime.Goexit. */
 GORT_NORETURN void gort_exit(void);
-/* The number of the calling goroutine, from 1, never reused; 0 outside of one. */
+/* The number of the calling goroutine, 0 outside of one. A runtime counts from 1, and gives none
+ * twice; the next runtime begins anew. */
 uint64_t gort_id(void);
 /* The goroutines that exist, main and running timer functions included; 0 without a runtime,
  * -ENOTCONN in a child of fork(). runtime.NumGoroutine. */
@@ -457,7 +458,7 @@ int gort_signal_stop(gort_chan *ints);
 /* ---- Contexts and groups ------------------------------------------------------------------- */
 
 /* Says whether work is still wanted. Contexts form a tree: cancelling one cancels its children.
- * Go's context.Context. */
+ * NULL: one that is never done; cancel and release do nothing. Go's context.Context. */
 typedef struct gort_ctx gort_ctx;
 /* One below parent, or a root where that is NULL. NULL: no memory, here and in the next three.
  * context.WithCancel. */
