@@ -134,7 +134,8 @@ int gort_go_copy(gort_fn *fn, const void *arg, size_t size);
 void gort_yield(void);
 /* Ends the calling goroutine; in goroutine 1 the others go on. Goroutines only. runtime.Goexit. */
 GORT_NORETURN void gort_exit(void);
-/* The number of the calling goroutine, from 1, never reused; 0 outside of one. */
+/* The number of the calling goroutine, 0 outside of one. A runtime counts from 1, and gives none
+ * twice; the next runtime begins anew. */
 uint64_t gort_id(void);
 /* The goroutines that exist, main and running timer functions included; 0 without a runtime,
  * -ENOTCONN in a child of fork(). runtime.NumGoroutine. */
@@ -457,7 +458,7 @@ int gort_signal_stop(gort_chan *ints);
 /* ---- Contexts and groups ------------------------------------------------------------------- */
 
 /* Says whether work is still wanted. Contexts form a tree: cancelling one cancels its children.
- * Go's context.Context. */
+ * NULL: one that is never done; cancel and release do nothing. Go's context.Context. */
 typedef struct gort_ctx gort_ctx;
 /* One below parent, or a root where that is NULL. NULL: no memory, here and in the next three.
  * context.WithCancel. */
@@ -509,9 +510,9 @@ typedef struct gort_group gort_group;
 /* One whose context is below parent; at most limit members run, <= 0: any number. NULL: no memory.
  * errgroup.WithContext, Group.SetLimit. */
 gort_group *gort_group_new(gort_ctx *parent, int limit);
-/* Starts fn with the group's context; a negative result of fn cancels that. 0, -EINVAL: no fn,
- * -ENOMEM, -ENOTCONN. Blocks while limit members run. It is misuse where all members that run wait
- * here for a place in their own group. Group.Go, TryGo. */
+/* Starts fn with the group's context; a negative result of fn cancels that, and is the cause. 0,
+ * -EINVAL: no fn, -ENOMEM, -ENOTCONN. Blocks while limit members run. It is misuse where all
+ * members that run wait here for a place in their own group. Group.Go, TryGo. */
 int gort_group_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 int gort_group_try_go(gort_group *, int (*fn)(gort_ctx *, void *), void *arg);
 /* Blocks until all have ended, frees the group and returns the first negative result, or 0.

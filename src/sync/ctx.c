@@ -40,6 +40,8 @@ struct gort_ctx {
     int32_t err;   /* atomic: the cause; EXPIRED: its deadline */
     int32_t ended; /* atomic: gort_ctx_err's value, once the channel is closed */
     Lock lock;     /* RANK_CTX */
+    /* the program: */
+    bool released; /* atomic: read in freed memory where the program releases c again */
     /* lock: */
     bool dead;  /* no child may be linked any more */
     bool armed; /* the clock has a reference */
@@ -343,6 +345,9 @@ EXPORT int64_t gort_ctx_deadline(gort_ctx *c) {
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
+    if (unlikely(load_rlx(&c->released)))
+        fatal("gort_ctx_release: context %p is released twice", (void *)c);
+    store_rlx(&c->released, true);
     gort_ctx_cancel(c);
     refs_drop(&c->refs);
 }

@@ -2,8 +2,9 @@
  * Groups (errgroup): goroutines that work on one thing; the first failure cancels the rest.
  *
  * A group is a wait group for the end, a context for the cancellation, a semaphore for the limit. A
- * CAS from 0 keeps the first negative result. A member that ends gives its result, then its place
- * in the limit, then leaves the wait group, in this order: then gort_group_wait() may free all.
+ * CAS from 0 keeps the first negative result, which becomes the context's cause. A member that ends
+ * gives its result, then its place in the limit, then leaves the wait group, in this order: then
+ * gort_group_wait() may free all.
  *
  * A function that calls gort_exit() has ended with 0 (goexit.h). A member whose runtime has ended,
  * perhaps before it ran, has failed with -ENOTCONN: the work was not done.
@@ -78,7 +79,7 @@ void group_member_abandon(void *arg) {
     gort_group *g = me->group;
     if (g == NULL) return;
     if (me->waits) sub_seq(&g->waiting, 1);
-    if (group_fails(g, -ENOTCONN)) ctx_cancel_in_section(g->ctx, -ECANCELED);
+    if (group_fails(g, -ENOTCONN)) ctx_cancel_in_section(g->ctx, -ENOTCONN);
     leave_group(g);
 }
 
@@ -93,7 +94,9 @@ void group_member_run(void *arg) {
     int result = me->fn(g->ctx, me->arg);
     gort_ctx_use(NULL);
     values_over(current_g());
-    if (result < 0 && group_fails(g, result)) gort_ctx_cancel(g->ctx);
+    /* INT32_MIN is no cause: it stands for a deadline (ctx.c) */
+    if (result < 0 && group_fails(g, result))
+        gort_ctx_cancel_cause(g->ctx, result == INT32_MIN ? -INT32_MAX : result);
     group_member_leaves(&hook);
 }
 

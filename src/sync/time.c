@@ -26,6 +26,7 @@
  * releases, the started goroutine acquires.
  */
 #include "base/hint.h"
+#include "base/fatal.h"
 #include "sync/free_later.h"
 #include "sched/ender.h"
 #include "sync/chan.h"
@@ -44,6 +45,8 @@ struct gort_timer {
     Timer t; /* the heap's while armed; else lock */
     Refs refs;
     Lock lock; /* RANK_TIMER */
+    /* the program: */
+    bool freed; /* atomic: read in freed memory where the program uses the timer again */
     /* lock: */
     bool armed;
     uint32_t seq;   /* of the latest arming */
@@ -127,8 +130,6 @@ static void timer_destroy(Refs *r) {
     gort_chan_release(t->ch);
     quiet_free(t);
 }
-
-void timer_unheard(Refs *r) { gort_timer_free(container_of(r, gort_timer, refs)); }
 
 /* The runtime has ended; the heap's reference comes with the call. */
 static void timer_forget(Timer *t) {
@@ -218,9 +219,12 @@ EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
     return timer_make(time_after(os_now(), period), period, fn, arg, NULL);
 }
 
-EXPORT int gort_timer_stop(gort_timer *t) {
-    if (in_forked_child()) return -ENOTCONN;
-    if (t == NULL) return -EINVAL; /* there was no memory for it */
+static void check_timer(const gort_timer *t, const char *call) {
+    if (unlikely(load_rlx(&t->freed)))
+        fatal("%s: timer %p is used after gort_timer_free", call, (const void *)t);
+}
+
+static bool timer_halt(gort_timer *t) {
     int back = 0;
     M *m = enter();
     lock(&t->lock, RANK_TIMER);
@@ -231,9 +235,26 @@ EXPORT int gort_timer_stop(gort_timer *t) {
     return was;
 }
 
+/* Outside of sections. */
+static void timer_drop(gort_timer *t) {
+    timer_halt(t);
+    refs_drop(&t->refs);
+    garbage_collect();
+}
+
+void timer_unheard(Refs *r) { timer_drop(container_of(r, gort_timer, refs)); }
+
+EXPORT int gort_timer_stop(gort_timer *t) {
+    if (in_forked_child()) return -ENOTCONN;
+    if (t == NULL) return -EINVAL; /* there was no memory for it */
+    check_timer(t, "gort_timer_stop");
+    return timer_halt(t);
+}
+
 EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
     if (!runtime_running()) return -ENOTCONN;
     if (t == NULL) return -EINVAL;
+    check_timer(t, "gort_timer_reset");
     if (t->period > 0 && ns <= 0) return -EINVAL;
     int64_t when = time_after(os_now(), ns > 0 ? ns : 0);
     int back = 0;
@@ -252,9 +273,9 @@ EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
 
 EXPORT void gort_timer_free(gort_timer *t) {
     if (t == NULL || in_forked_child()) return;
-    gort_timer_stop(t);
-    refs_drop(&t->refs);
-    garbage_collect();
+    check_timer(t, "gort_timer_free");
+    store_rlx(&t->freed, true);
+    timer_drop(t);
 }
 
 /* ---- channels that tell the time ------------------------------------------------------------- */

@@ -42,6 +42,27 @@ static void first_failure_cancels(void) {
     }
 }
 
+static int tells_cause(gort_ctx *ctx, void *arg) {
+    CHECK_EQ(gort_sleep(3600 * GORT_SEC), -ECANCELED);
+    *(int *)arg = gort_ctx_cause(ctx);
+    return 0;
+}
+
+static int fails_with(gort_ctx *ctx, void *arg) { return *(int *)arg; }
+
+/* As errgroup's: the first failure is the cause, not its error. */
+static void failure_is_the_cause(void) {
+    int failures[] = {-EIO, -ETIMEDOUT, -ENOTCONN, INT32_MIN};
+    for (int i = 0; i < 4; i++) {
+        int cause = 0;
+        gort_group *g = gort_group_new(NULL, 0);
+        CHECK_EQ(gort_group_go(g, tells_cause, &cause), 0);
+        CHECK_EQ(gort_group_go(g, fails_with, &failures[i]), 0);
+        CHECK_EQ(gort_group_wait(g), failures[i]);
+        CHECK_EQ(cause, failures[i] == INT32_MIN ? -INT32_MAX : failures[i]);
+    }
+}
+
 static void parent_cancels(void) {
     Scene s = {0};
     gort_ctx *parent = gort_ctx_new(NULL);
@@ -183,6 +204,7 @@ static void exit_counts_as_end(void) {
 static int body(int argc, char **argv) {
     all_are_waited_for();
     first_failure_cancels();
+    failure_is_the_cause();
     parent_cancels();
     limits();
     tries();

@@ -75,6 +75,10 @@ exec 3<&-
 "$tool" true --seeds 2 >"$WORK/log" 2>&1
 [ $? = 2 ] || fail 'a program without gort: not status 2'
 grep -q 'no simulation ran' "$WORK/log" || fail 'a program without gort: not a word about it'
+printf '#!/bin/sh\necho >>"%s"\n' "$WORK/runs" >"$WORK/without"
+chmod +x "$WORK/without"
+"$tool" "$WORK/without" --seeds 20 >/dev/null 2>&1
+[ "$(wc -l <"$WORK/runs")" = 1 ] || fail 'a program without gort: run more than once'
 GORT_SIM=abc timeout 60 "$WORK/counter" 2>&1 | grep -q 'GORT_SIM=abc ignored' ||
     fail 'GORT_SIM=abc passed unseen'
 GORT_SIM=1 GORT_SIM_LOG=$WORK/nowhere/log timeout 60 "$WORK/right" 2>&1 |

@@ -40,6 +40,11 @@ printf '#include "gort.h"\n' | "$CC" -E -Iinclude -x c - | grep -o '\bgort_[a-z_
     while read -r f; do grep -qs "^\.\(Fo\|Fn\|Nm\) $f\b\|^\.Fn \"[^\"]*\b$f\b" man/*.3 ||
     echo "$f"; done >"$WORK/missing"
 if [ -s "$WORK/missing" ]; then cat "$WORK/missing"; echo '^ in no page of the manual'; bad=1; fi
+# A quotation or a heading that begins with a word of mdoc's loses it: .Dq No such file.
+ours='Dq|Sq|Qq|Pq|Bq|Em|Sy|Li|Ql|Sh|Ss|It|D1|Dl'
+if grep -nE "^\.($ours) (Ad|At|Do|Em|En|In|No|Po|So|Ta) " man/*; then
+    echo '^ the first word is a macro: \&No'; bad=1
+fi
 if words=$(lack mandoc); then echo "mandoc's check is left out: $words"
 else mandoc -T lint -W warning man/*.[1-9] || bad=1
 fi

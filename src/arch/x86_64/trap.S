@@ -7,7 +7,9 @@
  * to its record stands before an entry, and by the entry's table the return address is there.
  *
  *      breg16 - 9      rip is the entry; the distance stands 9 bytes before it
- *      dup deref plus  the address of the record
+ *      the same, deref, plus   the address of the record
+ *
+ * valgrind does not know dup, and says so to whoever runs a program under it.
  *
  * The CFA is one byte off the stack pointer on purpose: libgcc tells frames apart by their CFA, and
  * the frame that catches must not look like the entry, which has none of its own.
@@ -19,7 +21,7 @@
         FUNCTION arch_return_traps
         .cfi_def_cfa rsp, 1
         .cfi_escape 0x16, 7, 2, 0x77, 0                         /* rsp: as it is */
-        .cfi_escape 0x10, 16, 5, 0x80, 0x77, 0x12, 0x06, 0x22   /* rip: in the record */
+        .cfi_escape 0x10, 16, 6, 0x80, 0x77, 0x80, 0x77, 0x06, 0x22 /* rip: in the record */
         .set    .Lrecord, 0
         .rept   ARCH_RETURN_TRAPS
         .quad   arch_trap_records + .Lrecord - .

@@ -23,6 +23,7 @@
  * Bare system calls only: it runs on g0 and in the monitor.
  */
 #include "os/poller.h"
+#include "base/san.h"
 #include "runtime.h"
 
 #include <sys/epoll.h>
@@ -41,7 +42,7 @@ static int breakfd = -1;   /* likewise */
 static Lock break_lock;    /* a break may come while the runtime ends */
 static uint32_t broken;    /* atomic */
 static bool armed;         /* break_lock: EPOLLOUT is asked for */
-static uint32_t no_pwait2; /* atomic: the kernel is older than 5.11 */
+static uint32_t no_pwait2; /* atomic: the kernel is older than 5.11, or valgrind that */
 static int source_fd = -1;
 static void (*poller_is_lost)(void); /* break_lock */
 
@@ -88,6 +89,7 @@ static int open_locked(void) {
 int kpoll_open(void (*lost)(void)) {
     lock(&break_lock, RANK_LEAF);
     poller_is_lost = lost;
+    if (valgrind_runs()) store_rlx(&no_pwait2, 1); /* it would tell the user of a bug */
     int r = open_locked();
     unlock(&break_lock);
     return r;
