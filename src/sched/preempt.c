@@ -360,17 +360,25 @@ void preempt_mend_call(M *m, void *context) {
     else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context);
 }
 
-/* Any thread, anywhere; a thread of the runtime on its alternate stack. */
+/* The monitor's and the maker's threads have no other signals than ours. */
+static bool is_asked(M *m) {
+    return m && (load_rlx(&m->attn) != 0 || (m->plain && m->pseudo == NULL));
+}
+
+/* Any thread, anywhere; a thread of the runtime on its alternate stack. Who sent a signal is lost
+ * where the user has no room for one more that waits (RLIMIT_SIGPENDING): then it is ours where the
+ * monitor has asked for something, else perhaps the program's, perhaps ours. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
-    bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
     M *m = getm();
-    if (!ours) {
+    bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
+    bool lost = info->si_code == SI_USER && info->si_pid == 0;
+    if (!ours && !(lost && is_asked(m))) {
         /* the program's handlers never run on the monitor's and the maker's threads */
         if (m && m->plain && m->pseudo == NULL) pass_on(signo, info);
         else chain(signo, info, context);
         *__errno_location() = err;
-        return;
+        if (!lost) return;
     }
     preempt_mend_call(m, context);
     capture_here(m, context);

@@ -32,6 +32,7 @@ for n in 1 2 4 6 8 12 16 20 24 28 32 40 48 64 96 128 200 300 500 1000 1100 2000 
 done
 for n in 1 2 3 4 5 6 7 8 10; do cases="$cases early:nproc=$n"; done
 for n in 16384 65536 262144; do cases="$cases early:stack=$n"; done
+cases="$cases early:sigpending=0 late:sigpending=0 late:sigpending=1 early:memlock=0 late:memlock=0"
 cases="$cases none late:full late:closefrom late:closehigh"
 cases="$cases late:reuse=0 late:reuse=1 late:reuse=2 late:reuse=3 early:noproc late:closefrom+page"
 for n in 0 1 2 3 4; do cases="$cases late:reuse+page=$n"; done

@@ -27,7 +27,7 @@
  *     closefrom+page reuse+page  likewise, while the live page and a trace are on; among the
  *                program's own is a listener then: it is served by the program alone, the trace
  *                says that it is lost, nothing is written to a stranger, and the end closes none
- *     as=N data=N  N MB more than now           stack=N nproc=N
+ *     as=N data=N  N MB more than now           stack=N nproc=N sigpending=N memlock=N
  *     noproc     /proc is empty (root)          sys=NR/ERRNO  seccomp refuses this system call
  *   scarce -n    the names of the calls it knows
  */
@@ -272,6 +272,8 @@ static void take_away(const char *what) {
     else if (is(what, "as")) set_limit(RLIMIT_AS, mapped() + ((rlim_t)n << 20));
     else if (is(what, "data")) set_limit(RLIMIT_DATA, ((rlim_t)n << 20));
     else if (is(what, "stack")) set_limit(RLIMIT_STACK, (rlim_t)n);
+    else if (is(what, "sigpending")) set_limit(RLIMIT_SIGPENDING, (rlim_t)n);
+    else if (is(what, "memlock")) set_limit(RLIMIT_MEMLOCK, (rlim_t)n);
     else if (is(what, "nproc")) few_threads(n);
     else if (is(what, "noproc")) no_proc();
     else if (is(what, "sys")) refuse(what);

@@ -23,6 +23,7 @@ nr() { printf '#include <sys/syscall.h>\nNR SYS_%s\n' "$1" | $CC -E -P - | sed -
 failed=0
 "$program" -p 2 none late:full late:closefrom early:noproc early:as=48 late:as=8 late:as=0 \
     early:nproc=1 early:nproc=2 early:nproc=3 early:nproc=4 early:data=48 \
+    early:sigpending=0 late:sigpending=0 early:memlock=0 \
     "early:sys=$(nr membarrier)/38" "early:sys=$(nr madvise)/22" \
     "late:sys=$(nr io_uring_enter)/1" || failed=1
 "$program" -p 1 late:closehigh late:reuse=0 || failed=1
