@@ -128,7 +128,7 @@ EXPORT void gort_chan_release(gort_chan *c) {
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* In a section. A NULL channel is never ready. */
-static NOINLINE int wait_nil(M *m, int reason, int64_t deadline) {
+INLINE int wait_nil(M *m, int reason, int64_t deadline) {
     deadline = wait_limit(m, deadline);
     while (deadline == GORT_FOREVER) m = park(m, NULL, reason); /* nothing readies it */
     int r = wait_over(m, deadline);
@@ -153,7 +153,7 @@ INLINE int chan_wait_plain(M *m, gort_chan *c, void *elem, bool send) {
 }
 
 /* As chan_wait_plain; a deadline may end the wait. */
-static NOINLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
+INLINE int chan_wait_until(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     int ended = wait_over(m, deadline);
     if (ended) {
         unlock(&c->lock);
@@ -187,12 +187,27 @@ static RETURNS_APART int send_waits(M *m, gort_chan *c, void *elem) __asm__("gor
 static int send_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, true); }
 static RETURNS_APART int recv_waits(M *m, gort_chan *c, void *elem) __asm__("gort_chan_recv.waits");
 static int recv_waits(M *m, gort_chan *c, void *elem) { return chan_wait_plain(m, c, elem, false); }
+static NOINLINE int send_until(M *m, gort_chan *c, void *elem,
+                               int64_t deadline) __asm__("gort_chan_send.until");
+static int send_until(M *m, gort_chan *c, void *elem, int64_t deadline) {
+    return chan_wait_until(m, c, elem, true, deadline);
+}
+static NOINLINE int recv_until(M *m, gort_chan *c, void *elem,
+                               int64_t deadline) __asm__("gort_chan_recv.until");
+static int recv_until(M *m, gort_chan *c, void *elem, int64_t deadline) {
+    return chan_wait_until(m, c, elem, false, deadline);
+}
+static NOINLINE int send_nil(M *m, int64_t deadline) __asm__("gort_chan_send.nil");
+static int send_nil(M *m, int64_t deadline) { return wait_nil(m, WAIT_CHAN_SEND_NIL, deadline); }
+static NOINLINE int recv_nil(M *m, int64_t deadline) __asm__("gort_chan_recv.nil");
+static int recv_nil(M *m, int64_t deadline) { return wait_nil(m, WAIT_CHAN_RECV_NIL, deadline); }
 
 /* c->lock, in a section; the attempt has failed. */
 INLINE int chan_wait(M *m, gort_chan *c, void *elem, bool send, int64_t deadline) {
     if (deadline == GORT_FOREVER && likely(!(self(m)->odd & ODD_USES)))
         return send ? send_waits(m, c, elem) : recv_waits(m, c, elem);
-    return chan_wait_until(m, c, elem, send, wait_limit(m, deadline));
+    deadline = wait_limit(m, deadline);
+    return send ? send_until(m, c, elem, deadline) : recv_until(m, c, elem, deadline);
 }
 
 /* For a waiter of a G that will not run again. True: free its channel. */
@@ -227,8 +242,7 @@ INLINE int send_or_recv(gort_chan *c, void *value, bool send, int64_t deadline) 
     G *wake = NULL;
     M *m = enter_here();
     if (unlikely(m == NULL)) return -ENOTCONN;
-    if (unlikely(c == NULL))
-        return wait_nil(m, send ? WAIT_CHAN_SEND_NIL : WAIT_CHAN_RECV_NIL, deadline);
+    if (unlikely(c == NULL)) return send ? send_nil(m, deadline) : recv_nil(m, deadline);
     lock(&c->lock, RANK_PRIM);
     int r = attempt_locked(c, value, send, &wake);
     if (unlikely(r == -EAGAIN)) return chan_wait(m, c, value, send, deadline);

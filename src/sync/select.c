@@ -252,8 +252,11 @@ INLINE int select_block(M *m, Select *s) {
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* The frames of a select that has to wait, n <= SMALL. In a section, which they leave. */
-static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
+/* The frames of a select that has to wait, n <= SMALL. In a section, which they leave. Backtraces
+ * show them in the place of the public call. */
+static RETURNS_APART int block_two(M *m, gort_case *cases,
+                                   int64_t deadline) __asm__("gort_select.two");
+static int block_two(M *m, gort_case *cases, int64_t deadline) {
     returns_apart(m);
     gort_chan *chans[2];
     Sudog waiters[2];
@@ -262,7 +265,9 @@ static RETURNS_APART int block_two(M *m, gort_case *cases, int64_t deadline) {
     return select_block(m, &s);
 }
 
-static RETURNS_APART int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
+static RETURNS_APART int block_small(M *m, gort_case *cases, int n,
+                                     int64_t deadline) __asm__("gort_select.small");
+static int block_small(M *m, gort_case *cases, int n, int64_t deadline) {
     returns_apart(m);
     gort_chan *chans[n + 1]; /* n may be 0, an array not */
     Sudog waiters[n + 1];
