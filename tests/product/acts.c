@@ -977,7 +977,7 @@ static long traces(Player *p) {
     gort_region_begin("own");
     for (int i = 0; i < 5; i++) gort_yield();
     gort_region_end("own");
-    HOLDS(p, gort_trace_stop() == 0);
+    HOLDS(p, gort_trace_stop() == 0 || get(&dying));
     return 0;
 }
 static long regions(Player *p) {
@@ -1119,10 +1119,10 @@ const Act acts[] = {
         put_byte, settle_read_fd),
     ACT(WORD("poll_plain", GRANTED | WAITS | OS | OWN_ERRNO | NUMBERED), make_pipe, polls_plain,
         put_byte, settle_poll),
-    ACT(WORD("dial", HAS_UNTIL | BY_CTX | WAITS | LIBC), make_listener, dials, NULL, drop_fds),
-    ACT(WORD("listen", WAITS | LIBC), nothing, listens, NULL, nothing),
+    ACT(WORD("dial", HAS_UNTIL | BY_CTX | WAITS | LIBC, .refuses = RUNTIME_ENDS), make_listener, dials, NULL, drop_fds),
+    ACT(WORD("listen", WAITS | LIBC, .refuses = RUNTIME_ENDS), nothing, listens, NULL, nothing),
     ACT(WORD("getaddrinfo", BY_CTX | WAITS | LIBC), nothing, looks_up, NULL, nothing),
-    ACT(WORD("file", WAITS | LIBC | OWN_ERRNO), nothing, on_file, NULL, nothing),
+    ACT(WORD("file", WAITS | LIBC | OWN_ERRNO, .refuses = RUNTIME_ENDS), nothing, on_file, NULL, nothing),
     ACT(WORD("udp", WAITS), make_udp, to_self, NULL, drop_fds),
     ACT(WORD("yield", WAITS), nothing, yields, NULL, nothing),
     ACT(WORD("compute", 0), nothing, computes, NULL, nothing),
@@ -1130,8 +1130,8 @@ const Act acts[] = {
     ACT(WORD("wg_go", WAITS), nothing, waits_for_some, NULL, nothing),
     ACT(WORD("alloc", 0), nothing, objects, NULL, nothing),
     ACT(WORD("pool", LIBC), make_pool, pooled, NULL, nothing),
-    ACT(WORD("libc", LIBC | OWN_ERRNO), nothing, in_libc, NULL, nothing),
-    ACT(WORD("dump", LIBC), nothing, dumps, NULL, nothing),
+    ACT(WORD("libc", LIBC | OWN_ERRNO, .refuses = RUNTIME_ENDS), nothing, in_libc, NULL, nothing),
+    ACT(WORD("dump", LIBC, .refuses = RUNTIME_ENDS), nothing, dumps, NULL, nothing),
     ACT(WORD("stats", 0), nothing, figures, NULL, nothing),
 #ifndef LEAN
     ACT(WORD("trace", WAITS | LIBC), nothing, traces, NULL, nothing),

@@ -130,6 +130,7 @@ extern const Act acts[];
 extern const Ender enders[];
 extern const Word starts[], wraps[], noises[], leaves[];
 extern bool hooked;
+extern int dying; /* atomic: the program ends its trace itself */
 
 /* What stands inside: the next costume, or the call. */
 void wear(Player *);

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 bool hooked;
+int dying;
 static Scene *scene;
 static Player players[PLAYERS];
 static int directed, quit, round_no; /* atomic */
@@ -79,7 +80,9 @@ void wear(Player *p) {
 /* ---- the director ---------------------------------------------------------------------------- */
 
 static void lets_wait(Player *p) {
-    for (unsigned i = 0; i < (p->seed >> 5 & 63); i++) test_pause(i);
+    /* not at all, for some turns, or for a while */
+    unsigned how = p->seed >> 5 & 7;
+    for (unsigned i = 0; i < how; i++) test_pause(how < 3 ? 0 : 60);
 }
 
 static void settle(Player *p) {
@@ -108,7 +111,7 @@ static void directs(void *arg) {
     p->noise->play(p);
     bool ctx = by_ctx(p);
     p->ender->during(p);
-    if (ctx && !p->must && p->act->grant && !ended_by_ctx(p)) {
+    if (ctx && !p->must && p->form != TRY && p->act->grant && !ended_by_ctx(p)) {
         lets_wait(p);
         if (!get(&p->granting)) HOLDS(p, !get(&p->ended));
         grant(p);
@@ -127,7 +130,10 @@ static void *directs_thread(void *arg) {
 
 static volatile uint64_t spun;
 static void spins(void *arg) {
-    while (!get(&quit)) spun++;
+    while (!get(&quit)) {
+        for (int64_t until = gort_now() + 12 * GORT_MS; gort_now() < until;) spun++;
+        gort_sleep(5 * GORT_MS);
+    }
 }
 static void idles(void *arg) {
     while (!get(&quit)) gort_sleep(5 * GORT_MS);
@@ -212,6 +218,7 @@ static void prepare(Player *p, int index, const Role *role, uint64_t *seed) {
 }
 
 static void end_program(int how) {
+    set(&dying, 1);
     switch (how) {
     case E_EXIT: exit(7);
     case E_INT: kill(getpid(), SIGINT); break;
