@@ -39,7 +39,7 @@ static const Word debug[] = {{.name = "none"},
                              {.name = "retake=hammer"},
                              {.name = "migrate=1"},
                              {.name = "uring=0"},
-                             {.name = "retake=off"},
+                             {.name = "retake=off", .refuses = OS},
                              {.name = "asyncpreemptoff=1", .refuses = SPINS},
                              {.name = "stack=64k"},
                              {.name = "stall=20"},
@@ -606,7 +606,7 @@ static int search_by(uint64_t seed, int seconds) {
                 running--;
             }
         }
-        over = gort_now() > until || (found && !all) || (seconds == 0 && next_pair >= npairs);
+        over = (found && !all) || (seconds ? gort_now() > until : next_pair >= npairs);
         usleep(1000);
     } while (!over || running > 0);
     printf("seed %" PRIu64 ": %d scenes, %d of %d pairs, %d found\n", seed, scenes, ncovered,
