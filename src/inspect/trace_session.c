@@ -99,6 +99,7 @@ static void switch_on(bool flight) {
     M *m = getm() ? enter() : NULL; /* makes no M; no event of its own comes in between */
     or_seq(&trace_on, t.session);
     each_g(put_existing, m);
+    if (m && m->p && m->curg) trace_put_resume(m, m->curg); /* behind its name */
     if (m) leave(m);
 }
 

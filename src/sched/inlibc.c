@@ -75,7 +75,7 @@ static bool is_libc(uintptr_t pc) {
     static const char *const names[] = {"libc.",   "libc-",       "ld-",         "libpthread",
                                         "libdl.",  "libjemalloc", "libtcmalloc", "libmimalloc",
                                         "libasan", "liblsan",     "libubsan"};
-    Module *mod = module_of(pc);
+    Module *mod = module_of_newest(pc); /* below a constructor the loader holds its lock */
     const char *name = mod ? module_name(mod) : "";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (begins(name, names[i])) return true;

@@ -175,14 +175,14 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
     else t.shared = b;
     if (b == NULL) return NULL;
     if (b->session != session) {
-        b->last = t.tick0;
+        b->last = t.tick0 + (kind != EV_EXISTS); /* behind the names, which another thread puts */
         b->high = 0;
         b->p = m ? m->p : NULL;
         b->used = b->dropped = 0;
         b->thread = m ? m->id : 0;
         begin_chunk(b);
         store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
-        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME)
+        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS)
             trace_put_resume(m, m->curg); /* curg ran when the trace began */
     }
     return b;

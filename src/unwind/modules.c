@@ -8,7 +8,8 @@
  *
  * The table of modules only grows; readers need no lock. A closed library leaves its entry; newer
  * entries are examined first, so another library may take over its addresses. A thread that finds
- * an address nowhere walks the list: at most ten times a second, one thread at a time.
+ * an address nowhere walks the list: at most ten times a second, one thread at a time. Who has to
+ * know of a library that was opened this moment, and whose constructor runs, walks it each time.
  *
  * This table tells whether a goroutine stands in libc (inlibc.c), so no module may be missing: the
  * table grows by parts, and a module that finds no room in it is reported.
@@ -164,9 +165,9 @@ static void modules_walk(void) {
     }
 }
 
-static void modules_refresh(void) {
+static void modules_refresh(int64_t pause) {
     int64_t now = os_now(), last = load_rlx(&walked_at);
-    if (last && now - last < GORT_SEC / 10) return;
+    if (last && now - last < pause) return;
     if (xchg_acq(&walking, 1)) return;
     modules_walk();
     store_rlx(&walked_at, now);
@@ -179,11 +180,14 @@ static Module *module_find(uintptr_t pc) {
     return NULL;
 }
 
-Module *module_of(uintptr_t pc) {
+static Module *module_seek(uintptr_t pc, int64_t pause) {
     Module *mod = module_find(pc);
     if (mod == NULL && pc >= 4096) {
-        modules_refresh();
+        modules_refresh(pause);
         mod = module_find(pc);
     }
     return mod;
 }
+
+Module *module_of(uintptr_t pc) { return module_seek(pc, GORT_SEC / 10); }
+Module *module_of_newest(uintptr_t pc) { return module_seek(pc, 0); }

@@ -24,6 +24,7 @@ typedef struct Module {
 
 /* The module that pc lies in; NULL: none is known. Any thread, in a handler. */
 Module *module_of(uintptr_t pc);
+Module *module_of_newest(uintptr_t pc);     /* also one that was opened this moment */
 Module *module_at(uint32_t index);          /* enumerates; NULL: no more. 0: the executable */
 const char *module_name(const Module *mod); /* the last part of its path */
 

@@ -62,6 +62,44 @@ GORT_TRACE="$dir/a.pftrace" "$dir/prog" || fail "the traced program failed"
 grep -q '^worker  *7 ' "$dir/summary" || { cat "$dir/summary"; fail "not 7 workers"; }
 grep -q 'worker, sync.Mutex.Lock, worker' "$dir/summary" || { cat "$dir/summary"; fail "no mutex"; }
 
+# A thread that runs a goroutine when a trace begins records it at that moment, as the one that
+# begins the trace records its name: the name comes first, whichever of the two came to life before.
+cat >"$dir/begun.c" <<'END2'
+#include <gort.h>
+#include <stdio.h>
+static int beginners, stop, turn;
+static void computes(void *arg) {
+    while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) gort_region_end(NULL), gort_now();
+}
+static void begins(void *arg) {
+    for (int i = 0; i < 10; i++) {
+        char path[300];
+        while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) % 2 != *(int *)arg) gort_yield();
+        snprintf(path, sizeof path, "begun-%d.pftrace", turn);
+        if (gort_trace_start(path) != 0) return;
+        for (int64_t until = gort_now() + GORT_MS; gort_now() < until;) gort_yield();
+        gort_trace_stop();
+        __atomic_add_fetch(&turn, 1, __ATOMIC_SEQ_CST);
+    }
+    __atomic_add_fetch(&beginners, -1, __ATOMIC_SEQ_CST);
+}
+static int program(int argc, char **argv) {
+    beginners = 2;
+    for (int i = 0; i < 3; i++) gort_go(computes, NULL);
+    for (int i = 0; i < 2; i++) gort_go_copy(begins, &i, sizeof i);
+    while (__atomic_load_n(&beginners, __ATOMIC_SEQ_CST) > 0) gort_yield();
+    stop = 1;
+    return turn != 20;
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END2
+# shellcheck disable=SC2086
+${CC:-cc} -g $san -Iinclude "$dir/begun.c" "$out/libgort.a" -lpthread -o "$dir/begun"
+(cd "$dir" && GORT_MAXPROCS=4 ./begun) || fail "the program that begins traces failed"
+for f in "$dir"/begun-*.pftrace; do
+    "$dir/check" "$f" || fail "${f##*/} does not hold together"
+done
+
 # a file that is cut is told
 head -c 3000 "$dir/a.pftrace" >"$dir/cut.pftrace"
 "$out/bin/gort-trace" summary "$dir/cut.pftrace" 2>"$dir/err" && fail "a cut file was read"
