@@ -345,9 +345,11 @@ EXPORT int64_t gort_ctx_deadline(gort_ctx *c) {
 
 EXPORT void gort_ctx_release(gort_ctx *c) {
     if (c == NULL || in_forked_child()) return;
-    if (unlikely(load_rlx(&c->released)))
-        fatal("gort_ctx_release: context %p is released twice", (void *)c);
+    M *m = enter(); /* a child that shares the memory stops here, and leaves no mark */
+    bool before = load_rlx(&c->released);
     store_rlx(&c->released, true);
+    leave(m);
+    if (unlikely(before)) fatal("gort_ctx_release: context %p is released twice", (void *)c);
     gort_ctx_cancel(c);
     refs_drop(&c->refs);
 }

@@ -219,9 +219,11 @@ EXPORT gort_timer *gort_ticker_new(int64_t period, gort_fn *fn, void *arg) {
     return timer_make(time_after(os_now(), period), period, fn, arg, NULL);
 }
 
+NORETURN static void used_late(const gort_timer *t, const char *call) {
+    fatal("%s: timer %p is used after gort_timer_free", call, (const void *)t);
+}
 static void check_timer(const gort_timer *t, const char *call) {
-    if (unlikely(load_rlx(&t->freed)))
-        fatal("%s: timer %p is used after gort_timer_free", call, (const void *)t);
+    if (unlikely(load_rlx(&t->freed))) used_late(t, call);
 }
 
 static bool timer_halt(gort_timer *t) {
@@ -273,8 +275,11 @@ EXPORT int gort_timer_reset(gort_timer *t, int64_t ns) {
 
 EXPORT void gort_timer_free(gort_timer *t) {
     if (t == NULL || in_forked_child()) return;
-    check_timer(t, "gort_timer_free");
+    M *m = enter(); /* a child that shares the memory stops here, and leaves no mark */
+    bool before = load_rlx(&t->freed);
     store_rlx(&t->freed, true);
+    leave(m);
+    if (unlikely(before)) used_late(t, "gort_timer_free");
     timer_drop(t);
 }
 
