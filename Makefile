@@ -148,8 +148,8 @@ $(OUT)/libgort.so: $(PIC) src/gort.map
 	    -Wl,--version-script=src/gort.map -Wl,-z,now -Wl,-z,nodelete -o $@ $(PIC) -pthread
 	$(Q)ln -sf libgort.so $(OUT)/libgort.so.0
 
-# Backtraces show the public call that waits, not what it ends in. (Channels, select, mutexes and wait
-# groups are left as they are: a frame costs their plain case two instructions.)
+# Backtraces show the public call that waits, not what it ends in. (Channels, select, mutexes and
+# wait groups are left as they are: a frame costs their plain case two instructions.)
 SHOWN   := io/% sync/cond sync/ctx sync/group sync/rwmutex sync/sem sync/time
 $(foreach f,$(SHOWN),$(OUT)/obj/src/$(f).o $(OUT)/pic/src/$(f).o): \
     LIBFLAGS += -fno-optimize-sibling-calls

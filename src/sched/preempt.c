@@ -366,7 +366,7 @@ static bool is_asked(M *m) {
 }
 
 /* Any thread, anywhere; a thread of the runtime on its alternate stack. Who sent a signal is lost
- * where the user has no room for one more that waits (RLIMIT_SIGPENDING): then it is ours where the
+ * where the user has no room for one more that waits (ulimit -i): then it is ours where the
  * monitor has asked for something, else perhaps the program's, perhaps ours. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();

@@ -1,10 +1,12 @@
 /*
  * gort_dump: a block for every goroutine with its name, its wait reason and frames, whatever it
- * does: parked, runnable, computing, in an announced call, in one that nobody announced.
+ * does: parked, runnable, computing, in an announced call, in one that nobody announced. The first
+ * frame is the public call, not what that goes on in.
  */
 #include "../lib/test.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <unistd.h>
 
@@ -15,7 +17,8 @@ static gort_wg never_done;
 static gort_cond cond;
 static gort_mutex cond_mu;
 static gort_sem sem;
-static int pipe_fd[2], stop, in_spin, in_call, in_read;
+static int pipe_fd[2], silent[2], listener, stop, in_spin, in_call, in_read;
+static gort_reader *reader;
 static char text[1 << 20];
 
 #define KEEP __attribute__((noinline)) static
@@ -74,6 +77,44 @@ KEEP void w_cond(void *a) {
     gort_cond_wait(&cond, &cond_mu);
     NO_TAIL;
 }
+#define LATER (gort_now() + 1000 * GORT_SEC)
+KEEP void w_recv_until(void *a) {
+    gort_chan_recv_until(never, NULL, LATER);
+    NO_TAIL;
+}
+KEEP void w_select_until(void *a) {
+    gort_select_until_of(LATER, gort_on_recv(never, NULL));
+    NO_TAIL;
+}
+KEEP void w_sleep_until(void *a) {
+    gort_sleep_until(LATER);
+    NO_TAIL;
+}
+KEEP void w_mutex_until(void *a) {
+    gort_mutex_lock_until(&mu, LATER);
+    NO_TAIL;
+}
+KEEP void w_gort_read(void *a) {
+    char c;
+    if (gort_read(silent[0], &c, 1) > 0) NO_TAIL;
+}
+KEEP void w_read_full(void *a) {
+    char c;
+    if (gort_read_full(silent[0], &c, 1) > 0) NO_TAIL;
+}
+KEEP void w_accept(void *a) {
+    gort_accept_until(listener, NULL, NULL, LATER);
+    NO_TAIL;
+}
+KEEP void w_poll(void *a) {
+    struct pollfd p = {.fd = silent[0], .events = POLLIN};
+    gort_poll(&p, 1, -1);
+    NO_TAIL;
+}
+KEEP void w_line(void *a) {
+    char *line;
+    if (gort_reader_line(reader, &line) > 0) NO_TAIL;
+}
 KEEP void w_spin(void *a) {
     set(&in_spin, 1);
     while (!get(&stop)) {}
@@ -96,22 +137,31 @@ KEEP void w_read(void *a) {
 
 static const struct {
     gort_fn *fn;
-    const char *name, *status;
+    const char *name, *status, *call; /* NULL: not this library's */
 } rows[] = {
-    {w_recv, "w_recv", "chan receive"},
-    {w_send, "w_send", "chan send"},
-    {w_recv_nil, "w_recv_nil", "chan receive (nil chan)"},
-    {w_send_nil, "w_send_nil", "chan send (nil chan)"},
-    {w_select, "w_select", "select"},
-    {w_select_none, "w_select_none", "select (no cases)"},
-    {w_sleep, "w_sleep", "sleep"},
-    {w_mutex, "w_mutex", "sync.Mutex.Lock"},
-    {w_rlock, "w_rlock", "sync.RWMutex.RLock"},
-    {w_wlock, "w_wlock", "sync.RWMutex.Lock"},
-    {w_wg, "w_wg", "sync.WaitGroup.Wait"},
-    {w_cond, "w_cond", "sync.Cond.Wait"},
-    {w_sem, "w_sem", "semacquire"},
-    {w_call, "w_call", "syscall"},
+    {w_recv, "w_recv", "chan receive", "gort_chan_recv"},
+    {w_send, "w_send", "chan send", "gort_chan_send"},
+    {w_recv_nil, "w_recv_nil", "chan receive (nil chan)", "gort_chan_recv"},
+    {w_send_nil, "w_send_nil", "chan send (nil chan)", "gort_chan_send"},
+    {w_select, "w_select", "select", "gort_select"},
+    {w_select_none, "w_select_none", "select (no cases)", "gort_select"},
+    {w_sleep, "w_sleep", "sleep", "gort_sleep"},
+    {w_mutex, "w_mutex", "sync.Mutex.Lock", "gort_mutex_lock"},
+    {w_rlock, "w_rlock", "sync.RWMutex.RLock", "gort_rwmutex_rlock"},
+    {w_wlock, "w_wlock", "sync.RWMutex.Lock", "gort_rwmutex_lock"},
+    {w_wg, "w_wg", "sync.WaitGroup.Wait", "gort_wg_wait"},
+    {w_cond, "w_cond", "sync.Cond.Wait", "gort_cond_wait"},
+    {w_sem, "w_sem", "semacquire", "gort_sem_acquire"},
+    {w_recv_until, "w_recv_until", "chan receive", "gort_chan_recv"},
+    {w_select_until, "w_select_until", "select", "gort_select"},
+    {w_sleep_until, "w_sleep_until", "sleep", "gort_sleep_until"},
+    {w_mutex_until, "w_mutex_until", "sync.Mutex.Lock", "gort_mutex_lock_until"},
+    {w_gort_read, "w_gort_read", "IO wait", "gort_read"},
+    {w_read_full, "w_read_full", "IO wait", "gort_read_full"},
+    {w_accept, "w_accept", "IO wait", "gort_accept_until"},
+    {w_poll, "w_poll", "IO wait", "gort_poll"},
+    {w_line, "w_line", "IO wait", "gort_reader_line"},
+    {w_call, "w_call", "syscall", NULL},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -161,6 +211,13 @@ static void parked(void) {
         char *b = block(rows[i].name, rows[i].status);
         snprintf(frame, sizeof frame, " %s+0x", rows[i].name);
         CHECKF(strstr(b, frame), "no frame of %s in:\n%s", rows[i].name, b);
+        if (rows[i].call) {
+            char *first = strchr(b, '\n'), *end = first ? strchr(first + 1, '\n') : NULL;
+            CHECKF(end, "no frame in:\n%s", b);
+            snprintf(frame, sizeof frame, " %s+0x", rows[i].call);
+            first = strstr(first, frame);
+            CHECKF(first && first < end, "the first frame is not of %s in:\n%s", rows[i].call, b);
+        }
         CHECKF(strstr(b, "created by start+0x"), "no creator in:\n%s", b);
         CHECKF(strstr(b, "ms]:\n"), "no age in:\n%s", b);
     }
@@ -193,6 +250,9 @@ static int program(int argc, char **argv) {
     gort_rwmutex_lock(&rw);
     gort_wg_add(&never_done, 1);
     CHECK_EQ(pipe(pipe_fd), 0);
+    CHECK_EQ(pipe(silent), 0);
+    CHECK((listener = gort_listen("127.0.0.1:0", 0)) >= 0);
+    CHECK((reader = gort_reader_new(silent[0], 0)) != NULL);
     dump();
     CHECK(strncmp(text, "goroutine 1 [running, ", 22) == 0);
     CHECK(strstr(text, " program+0x") != NULL);
