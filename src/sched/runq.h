@@ -64,7 +64,7 @@ INLINE bool runnext_take(P *p, G *gp) {
     return cas_acq_rel(&p->runnext, &expect, NULL);
 }
 
-/* A hint for anybody: nothing in the ring and the slot. */
+/* Hints for any thread: how many are in the ring and the slot, and whether there are none. */
 INLINE uint32_t runq_length(P *p) {
     uint32_t n = load_acq(&p->tail) - load_acq(&p->head);
     return (n > RING ? 0 : n) + (load_rlx(&p->runnext) != NULL);

@@ -75,7 +75,7 @@ static NOINLINE void *by_way_of_g0(M *m, G *next) {
 static long get_stack(void *m) { return (long)stack_get(m); }
 Stack *stack_get_with_room(M *m) { return (Stack *)call_with_room(m, get_stack, m); }
 
-void attach_stack(M *m, G *gp) {
+static NOINLINE void attach_stack(M *m, G *gp) {
     check(m->unlock == NULL || !unfurnished(m, gp));
     Stack *s = gp->flags & GF_COMPACT ? compact_get(m) : stack_get_with_room(m);
     stack_forget(s);

@@ -4,9 +4,8 @@
 
 #include "runtime.h"
 
-void schedule_loop(M *m); /* on g0, until the M is to end */
-G *find_runnable(M *m);   /* on g0 with a P; NULL: the P is gone */
-void attach_stack(M *m, G *gp);
+void schedule_loop(M *m);              /* on g0, until the M is to end */
+G *find_runnable(M *m);                /* on g0 with a P; NULL: the P is gone */
 Stack *stack_get_with_room(M *m);      /* stack_get, from a compact stack, too */
 void unlock_and_wake(M *m, void *arg); /* a commit: sched.lock, with a G queued under it */
 void goroutine_entry(void *arg);

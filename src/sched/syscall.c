@@ -80,17 +80,23 @@ M *block_begin(M *m) {
     return m;
 }
 
+/* Of an announced call: its goroutine runs again. */
+INLINE void call_is_over(G *gp) {
+    gp->odd &= ~(uint32_t)ODD_CALL;
+    store_rlx(&gp->status, G_RUNNING);
+}
+
 M *block_end(M *m) {
     if (m->plain) {
         m->locks++;
         return m;
     }
     section_resumes(m);
-    m->curg->odd &= ~(uint32_t)ODD_CALL;
     if (in_forked_child()) { /* made inside the call: no P, and nobody to wait for */
-        store_rlx(&m->curg->status, G_RUNNING);
+        call_is_over(m->curg);
         return m;
     }
+    m->curg->odd &= ~(uint32_t)ODD_CALL;
     /* A Dekker pair with send_away (init.c), which sets EXIT and does not wait for a thread in a
      * call: it sees that this thread is out, and waits, or this thread sees EXIT. Otherwise gp
      * would be queued when the runtime is gone. */
@@ -153,8 +159,7 @@ INLINE M *announce_end(M *m) {
     m->locks = 1; /* the section was left */
     fence_compiler();
     trace_sysexit(m, gp);
-    gp->odd &= ~(uint32_t)ODD_CALL;
-    store_rlx(&gp->status, G_RUNNING); /* before attn is read: what is taken now shows as TAKEN */
+    call_is_over(gp); /* before attn is read: what is taken now shows as TAKEN */
     if (unlikely(load_rlx(&m->attn) != 0)) m = enter_slow(m);
     trace_resume(m, gp);
     return m;
@@ -213,8 +218,7 @@ EXPORT void gort_exit_syscall(void) {
     m->locks = 1;
     fence_compiler();
     PROBE1(syscall_exit, gp->id);
-    gp->odd &= ~(uint32_t)ODD_CALL;
-    store_rlx(&gp->status, G_RUNNING);
+    call_is_over(gp);
     if (unlikely(load_rlx(&m->attn) != 0)) return exit_asked(m);
     leave(m);
 }
