@@ -216,6 +216,14 @@ for p in 1 2 4; do
 done
 for f in a e f; do nests $f.json; done
 
+# So in a simulation, where a goroutine that lets others run has been preempted.
+for seed in 1 2 3; do
+    GORT_SIM=$seed GORT_TRACE="$dir/sim.json" "$dir/prog" || fail "the simulation failed"
+    nests sim.json
+    grep -q '"end":"preempted"' "$dir/sim.json" || fail "nobody is preempted in a simulation"
+    ! grep -q '"end":"lost its P"' "$dir/sim.json" || fail "a P is lost in a simulation"
+done
+
 # The flight recorder holds what its setting says: here everything, some 4 MB of events. With less
 # memory than that it says what it holds, and that is there: of every P, from the first moment on.
 cat >"$dir/pingpong.c" <<'END'
