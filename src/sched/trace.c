@@ -182,8 +182,9 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
         b->thread = m ? m->id : 0;
         begin_chunk(b);
         store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
-        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS)
-            trace_put_resume(m, m->curg); /* curg ran when the trace began */
+        bool ran = kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS &&
+                   kind != EV_SYSEXIT; /* it was in a call, and its P may be another thread's */
+        if (ran && m && m->p && m->curg) trace_put_resume(m, m->curg); /* as the trace began */
     }
     return b;
 }

@@ -224,6 +224,34 @@ for seed in 1 2 3; do
     ! grep -q '"end":"lost its P"' "$dir/sim.json" || fail "a P is lost in a simulation"
 done
 
+# A goroutine in a call whose P was taken before the trace began runs nowhere until it is back, at
+# least 20 ms later.
+cat >"$dir/call.c" <<'END'
+#include <gort.h>
+#include <unistd.h>
+static volatile int in_call, go_on, done;
+static void caller(void *arg) {
+    gort_enter_syscall();
+    for (in_call = 1; !go_on;) usleep(100);
+    gort_exit_syscall();
+    done = 1;
+}
+static int program(int argc, char **argv) {
+    gort_go(caller, NULL);
+    while (!in_call) gort_yield(); /* on the one P, which was taken from the caller */
+    if (gort_trace_start(argv[1]) != 0) return 3;
+    gort_sleep(20 * GORT_MS);
+    for (go_on = 1; !done;) gort_yield();
+    return gort_trace_stop() != 0;
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END
+${CC:-cc} -g $san -Iinclude "$dir/call.c" "$out/libgort.a" -lpthread -o "$dir/call"
+GORT_MAXPROCS=1 "$dir/call" "$dir/c.json" || fail "the call failed"
+nests c.json
+awk -F'"ts":' '/"caller","cat":"run"/ { n++; if ($2 + 0 < 20000) early = 1 }
+    END { exit !(n && !early) }' "$dir/c.json" || fail "it runs in the trace while it was in a call"
+
 # The flight recorder holds what its setting says: here everything, some 4 MB of events. With less
 # memory than that it says what it holds, and that is there: of every P, from the first moment on.
 cat >"$dir/pingpong.c" <<'END'
