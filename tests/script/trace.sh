@@ -117,6 +117,14 @@ if [ -c /dev/full ]; then
     done
 fi
 
+# So is one that is cut by the process's limit, which the chunks that are spilled pass too.
+for how in return exit; do
+    code=0; (ulimit -f 32; GORT_TRACE="$dir/l.json" "$dir/prog" $how 2>"$dir/err") || code=$?
+    case $how$code in return0 | exit3) ;; *) fail "past the limit: $how with status $code" ;; esac
+    [ "$(cat "$dir/err")" = "gort: GORT_TRACE=$dir/l.json: File too large" ] ||
+        { cat "$dir/err"; fail "not the reason for a file past the limit"; }
+done
+
 # Whatever goes on, and however the trace ends: slices nest, arrows begin in one, regions end.
 cat >"$dir/mix.c" <<'END'
 #include <gort.h>
