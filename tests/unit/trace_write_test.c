@@ -33,15 +33,16 @@ static FILE *written(const TraceForm *form) {
 }
 
 /* JSON: on which P, from when to when, in ns. */
-static const unsigned wanted[SLICES][3] = {{0, 10000, 30000}, {1, 30000, 50000}, {1, 50000, 60000}};
+static const unsigned wanted[SLICES][3] = {
+    {0, 10000, 30000}, {1, 30000, 50000}, {1, 50000, 60000}};
 static void test_json(void) {
     char line[512];
     unsigned p, us, ns, long_us, long_ns, n = 0, outside = 0;
     FILE *f = written(&json_form);
     while (fgets(line, sizeof line, f)) {
         outside += strstr(line, "\"ph\":\"B\",\"pid\":1,\"tid\":0,\"ts\":40.000") != NULL;
-        if (sscanf(line, "{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%u.%u,\"dur\":%u.%u", &p, &us, &ns,
-                   &long_us, &long_ns) != 5)
+        if (sscanf(line, "{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%u.%u,\"dur\":%u.%u", &p, &us,
+                   &ns, &long_us, &long_ns) != 5)
             continue;
         CHECK_LT(n, SLICES);
         CHECK_EQ(p, wanted[n][0]);
