@@ -103,6 +103,13 @@ for how in s o q; do
     grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "$how: no mutex in the flight recorder"
 done
 
+# Without a path of the user's a planted link is not followed.
+echo mine >"$dir/mine"
+(cd "$dir" && GORT_DEBUG=flight=10000 sh -c 'ln -s mine gort-flight-$$.json; exec ./prog f' \
+    >/dev/null 2>err) 2>/dev/null && fail "did not fail"
+[ "$(cat "$dir/mine")" = mine ] || fail "the flight recorder followed a link"
+grep -q 'the last events are not in' "$dir/err" || { cat "$dir/err"; fail "no word about a link"; }
+
 # A wrong path is said, and the program runs.
 GORT_TRACE=/nonexistent/x "$dir/prog" 2>"$dir/err" || fail "failed without its trace file"
 grep -q '^gort: GORT_TRACE=/nonexistent/x ignored' "$dir/err" || fail "no word about the trace file"
