@@ -237,12 +237,13 @@ static bool map_file(Reader *r, int which, uint64_t chunks) {
     if (chunks == 0) return true;
     int fd = own_fd_number(&t.spill[which]);
     long at;
-    if (fd >= 0) {
-        os_sys(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0); /* dropped chunks read as zero */
+    if (fd < 0) store_rlx(&t.lost, true); /* the program has closed it: all are dropped */
+    /* dropped chunks read as zero */
+    if (fd >= 0 && os_sys(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0) == 0) {
         at = os_sys(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0);
-    } else {
-        at = (long)os_map(size, false); /* the program has closed it: all are dropped */
-        store_rlx(&t.lost, true);
+    } else { /* past the process's limit: the file has what lies before that */
+        at = (long)os_map(size, false);
+        if (fd >= 0 && at) os_sys(SYS_pread64, fd, at, (long)size, 0, 0, 0);
     }
     if (at == 0 || (at < 0 && at > -4096)) return false;
     r->file[which] = (const TraceChunk *)at;
@@ -384,6 +385,7 @@ static uint64_t flight_since(const Reader *r, uint64_t now, uint64_t keep) {
 static int tell_trace(int fd, const Telling *as, int64_t *held) {
     Reader r;
     int result = -ENOMEM;
+    uint64_t mask = trace_quiet_begin();
     uint64_t tick1 = trace_stamp(); /* live: all up to then is copied */
     int64_t ns1 = os_now();
     if (open_reader(&r, as)) {
@@ -402,6 +404,7 @@ static int tell_trace(int fd, const Telling *as, int64_t *held) {
         result = trace_write(fd, &r.source);
     }
     close_reader(&r);
+    trace_quiet_end(mask, result);
     return result;
 }
 

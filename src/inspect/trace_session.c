@@ -197,9 +197,10 @@ int tracing_last(int fd, const TraceForm *form, uint64_t most) {
 
 uint64_t tracing_size(void) { return load_rlx(&t.spilled) * sizeof(TraceChunk); }
 
+/* A name of our own choice may be guessed: a link that somebody has put there is not followed. */
 static int open_trace(const char *path) {
-    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                       0666, 0, 0);
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (path == t.flight_path ? O_NOFOLLOW : 0);
+    return (int)os_sys(SYS_openat, AT_FDCWD, (long)path, flags, 0666, 0, 0);
 }
 
 /* Empties the file, or makes it; fd: of one that was there, else -errno. */

@@ -339,15 +339,18 @@ static void leaves(TraceWriter *w, Task *k, const char *end) {
 }
 
 /* Taking a P from a thread in the kernel (retake.c) is no event: the next goroutine shows it. */
-static void displace(TraceWriter *w, uint16_t p, uint64_t by) {
+static void displace(TraceWriter *w, uint16_t p) {
     uint64_t id = w->running[p];
-    if (id == 0 || id == by) return;
+    if (id == 0) return;
     Task *other = task_lookup(w, id);
     if (other->id == id && other->p == p) leaves(w, other, "lost its P");
 }
 
+/* No event need have said that k left where it ran: its P was taken, and k was queued when its
+ * thread came back (acquire_p_or_queue). So running[p] is k exactly while k->p is p. */
 static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p < MAX_PROCS) displace(w, e->p, k->id);
+    leaves(w, k, "lost its P");
+    if (e->p < MAX_PROCS) displace(w, e->p);
     k->since = e->when;
     k->p = e->p;
     if (e->p >= MAX_PROCS) return;
@@ -359,9 +362,7 @@ static void runs(TraceWriter *w, Task *k, const TraceEvent *e) {
 
 /* If the thread kept its P, nothing changes. */
 static void resumes(TraceWriter *w, Task *k, const TraceEvent *e) {
-    if (e->p == NO_P || k->p == e->p) return;
-    leaves(w, k, "lost its P");
-    runs(w, k, e);
+    if (e->p != NO_P && k->p != e->p) runs(w, k, e);
 }
 
 static void about_goroutine(TraceWriter *w, const TraceEvent *e) {

@@ -32,6 +32,7 @@
 #include "base/print.h"
 #include "sched/runq.h"
 #include "sched/sched.h"
+#include "sched/trace.h"
 #include "unwind/line.h"
 #include "unwind/symbols.h"
 
@@ -160,6 +161,8 @@ M *sim_point(M *m) {
         return m;
     sim.yields++;
     G *gp = m->curg;
+    bump(&m->p->n.preemptions, 1);
+    trace_preempt(m, gp);
     lock(&sched.lock, RANK_SCHED);
     store_rlx(&gp->status, G_RUNNABLE);
     gp->reason = WAIT_NONE;

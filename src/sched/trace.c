@@ -40,7 +40,9 @@
 #include "ticks.h"
 #include "unwind/unwind.h"
 
+#include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 uint32_t trace_on;
 
@@ -86,15 +88,31 @@ static void begin_chunk(TraceBuf *b) {
     store_rel(&b->number, b->number + 1); /* pairs with copy_chunk: it is begun */
 }
 
+#define OF_THE_LIMIT (1ULL << (SIGXFSZ - 1))
+uint64_t trace_quiet_begin(void) {
+    uint64_t quiet = OF_THE_LIMIT, mask = 0;
+    sys6(SYS_rt_sigprocmask, SIG_BLOCK, &quiet, &mask, sizeof mask, 0, 0);
+    return mask;
+}
+void trace_quiet_end(uint64_t mask, long result) {
+    uint64_t quiet = OF_THE_LIMIT;
+    struct timespec none = {0, 0};
+    if (result == -EFBIG && !(mask & quiet)) /* it waits for this thread */
+        sys6(SYS_rt_sigtimedwait, &quiet, NULL, &none, sizeof quiet, 0, 0);
+    sys6(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask, 0, 0);
+}
+
 /* Called by call_with_room: fstat(2) needs more room than a compact stack has. */
 static NOINLINE long spill_chunk(void *arg) {
     TraceBuf *b = arg;
     uint64_t place;
     int which = spill_of(add_rlx(&t.spilled, 1) - 1, &place), fd = own_fd_number(&t.spill[which]);
     if (fd < 0) store_rlx(&t.lost, true);
+    uint64_t mask = trace_quiet_begin();
     long r = fd < 0 ? fd
                     : os_sys(SYS_pwrite64, fd, (long)&b->chunk, sizeof(TraceChunk),
                              (long)(place * sizeof(TraceChunk)), 0, 0);
+    trace_quiet_end(mask, r);
     if (r != (long)sizeof(TraceChunk)) b->dropped++;
     b->used = 0;
     return 0;
@@ -182,8 +200,9 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
         b->thread = m ? m->id : 0;
         begin_chunk(b);
         store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
-        if (m && m->p && m->curg && kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS)
-            trace_put_resume(m, m->curg); /* curg ran when the trace began */
+        bool ran = kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS &&
+                   kind != EV_SYSEXIT; /* it was in a call, and its P may be another thread's */
+        if (ran && m && m->p && m->curg) trace_put_resume(m, m->curg); /* as the trace began */
     }
     return b;
 }

@@ -111,6 +111,10 @@ INLINE int spill_of(uint64_t n, uint64_t *place) {
 }
 
 uint64_t trace_stamp(void);
+/* Around a write of the tracer's own. A file that would grow past the process's limit is an answer,
+ * -EFBIG, and no SIGXFSZ that ends the program. begin returns the signal mask. */
+uint64_t trace_quiet_begin(void);
+void trace_quiet_end(uint64_t mask, long result);
 /* A goroutine that was there before the trace began: its function, status and name. */
 void trace_put_existing(M *m, G *gp);
 /* Writes what the buffers and the spill files hold of a session, in the tracing's form. keep_ns:

@@ -1136,7 +1136,7 @@ const Act acts[] = {
     ACT(WORD("dump", LIBC, .refuses = RUNTIME_ENDS), nothing, dumps, NULL, nothing),
     ACT(WORD("stats", 0), nothing, figures, NULL, nothing),
 #ifndef LEAN
-    ACT(WORD("trace", WAITS | LIBC, .refuses = SIMULATED), nothing, traces, NULL, nothing),
+    ACT(WORD("trace", WAITS | LIBC), nothing, traces, NULL, nothing),
     ACT(WORD("region", WAITS), nothing, regions, NULL, nothing),
 #endif
     ACT(WORD("maxprocs", WAITS | WORLD), nothing, procs, NULL, nothing),

@@ -317,7 +317,7 @@ const Word noises[] = {
     {.name = "dump", .play = dumps},
     {.name = "stats", .play = asks_figures},
 #ifndef LEAN
-    {.name = "trace", .refuses = SIMULATED, .play = traces},
+    {.name = "trace", .play = traces},
 #endif
     {.name = "fork", .is = OS, .play = forks},
     {.name = "exec", .is = OS, .play = execs},

@@ -51,7 +51,7 @@ static const Word debug[] = {{.name = "none"},
                              {.name = "relook=0"},
                              {.name = NULL}};
 static const Word look[] = {{.name = "none"},
-                            {.name = "json", .refuses = SIMULATED},
+                            {.name = "json"},
                             {.name = "pftrace"},
                             {.name = "flight"},
                             {.name = "page", .is = OS},
@@ -76,7 +76,7 @@ static const Word ending[] = {{.name = "return"},
 #endif
                               {.name = NULL}};
 static const Word virtual[] = {
-    {.name = "real"}, {.name = "sim", .is = SIMULATED, .refuses = OS | DIRECTS}, {.name = NULL}};
+    {.name = "real"}, {.name = "sim", .refuses = OS | DIRECTS}, {.name = NULL}};
 
 enum { START = ENVS, WRAP, ACT, ENDER, NOISE, LEAVE, KINDS };
 static const struct {

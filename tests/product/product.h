@@ -42,7 +42,6 @@ enum Property {
     ENDLESS = 1 << 20,    /* an act that nobody grants */
     /* the rest */
     OS = 1 << 21, /* signals, forks, plain threads: nothing for a simulation */
-    SIMULATED = 1 << 22,
     SPINS = 1 << 23,   /* computes without a call */
     DIRECTS = 1 << 24, /* the director is a plain thread */
     RUNTIME_ENDS = 1 << 25,

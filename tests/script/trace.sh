@@ -103,6 +103,13 @@ for how in s o q; do
     grep -q 'sync.Mutex.Lock' "$dir/summary" || fail "$how: no mutex in the flight recorder"
 done
 
+# Without a path of the user's a planted link is not followed.
+echo mine >"$dir/mine"
+(cd "$dir" && GORT_DEBUG=flight=10000 sh -c 'ln -s mine gort-flight-$$.json; exec ./prog f' \
+    >/dev/null 2>err) 2>/dev/null && fail "did not fail"
+[ "$(cat "$dir/mine")" = mine ] || fail "the flight recorder followed a link"
+grep -q 'the last events are not in' "$dir/err" || { cat "$dir/err"; fail "no word about a link"; }
+
 # A wrong path is said, and the program runs.
 GORT_TRACE=/nonexistent/x "$dir/prog" 2>"$dir/err" || fail "failed without its trace file"
 grep -q '^gort: GORT_TRACE=/nonexistent/x ignored' "$dir/err" || fail "no word about the trace file"
@@ -116,6 +123,14 @@ if [ -c /dev/full ]; then
             { cat "$dir/err"; fail "not the reason, once, for a full disk"; }
     done
 fi
+
+# So is one that is cut by the process's limit, which the chunks that are spilled pass too.
+for how in return exit; do
+    code=0; (ulimit -f 32; GORT_TRACE="$dir/l.json" "$dir/prog" $how 2>"$dir/err") || code=$?
+    case $how$code in return0 | exit3) ;; *) fail "past the limit: $how with status $code" ;; esac
+    [ "$(cat "$dir/err")" = "gort: GORT_TRACE=$dir/l.json: File too large" ] ||
+        { cat "$dir/err"; fail "not the reason for a file past the limit"; }
+done
 
 # Whatever goes on, and however the trace ends: slices nest, arrows begin in one, regions end.
 cat >"$dir/mix.c" <<'END'
@@ -215,6 +230,42 @@ for p in 1 2 4; do
     nests full.json
 done
 for f in a e f; do nests $f.json; done
+
+# So in a simulation, where a goroutine that lets others run has been preempted.
+for seed in 1 2 3; do
+    GORT_SIM=$seed GORT_TRACE="$dir/sim.json" "$dir/prog" || fail "the simulation failed"
+    nests sim.json
+    grep -q '"end":"preempted"' "$dir/sim.json" || fail "nobody is preempted in a simulation"
+    ! grep -q '"end":"lost its P"' "$dir/sim.json" || fail "a P is lost in a simulation"
+done
+
+# A goroutine in a call whose P was taken before the trace began runs nowhere until it is back, at
+# least 20 ms later.
+cat >"$dir/call.c" <<'END'
+#include <gort.h>
+#include <unistd.h>
+static volatile int in_call, go_on, done;
+static void caller(void *arg) {
+    gort_enter_syscall();
+    for (in_call = 1; !go_on;) usleep(100);
+    gort_exit_syscall();
+    done = 1;
+}
+static int program(int argc, char **argv) {
+    gort_go(caller, NULL);
+    while (!in_call) gort_yield(); /* on the one P, which was taken from the caller */
+    if (gort_trace_start(argv[1]) != 0) return 3;
+    gort_sleep(20 * GORT_MS);
+    for (go_on = 1; !done;) gort_yield();
+    return gort_trace_stop() != 0;
+}
+int main(int argc, char **argv) { return gort_main(program, argc, argv); }
+END
+${CC:-cc} -g $san -Iinclude "$dir/call.c" "$out/libgort.a" -lpthread -o "$dir/call"
+GORT_MAXPROCS=1 "$dir/call" "$dir/c.json" || fail "the call failed"
+nests c.json
+awk -F'"ts":' '/"caller","cat":"run"/ { n++; if ($2 + 0 < 20000) early = 1 }
+    END { exit !(n && !early) }' "$dir/c.json" || fail "it runs in the trace while it was in a call"
 
 # The flight recorder holds what its setting says: here everything, some 4 MB of events. With less
 # memory than that it says what it holds, and that is there: of every P, from the first moment on.
