@@ -1,11 +1,12 @@
 /*
- * Every hooked function, called in every kind of child of a goroutine's thread, of a plain one
- * and of a goroutine that is a thread to libc, while goroutines run: fork, _Fork (no handlers of pthread_atfork), a bare clone, vfork and
- * clone(CLONE_VM | CLONE_VFORK), which share the parent's memory, and a vfork that no function of
- * libc made. The child comes to its end, none of the parent's goroutines runs in it, and the parent
- * finds its descriptors as it left them: whoever waits on a number that the child has closed or
- * replaced still gets what comes, and nothing is noted about a number of the child's.
- * tests/script/child.sh sees that no name is forgotten here, and where the hook's notes are.
+ * Every hooked function, called in every kind of child of a goroutine's thread, of a plain one and
+ * of a goroutine that is a thread to libc, while goroutines run: fork, _Fork (no handlers of
+ * pthread_atfork), a bare clone, vfork and clone(CLONE_VM | CLONE_VFORK), which share the parent's
+ * memory, and a vfork that no function of libc made. The child comes to its end, none of the
+ * parent's goroutines runs in it, and the parent finds its descriptors as it left them: whoever
+ * waits on a number that the child has closed or replaced still gets what comes, and nothing is
+ * noted about a number of the child's. tests/script/child.sh sees that no name is forgotten here,
+ * and where the hook's notes are.
  */
 #include "hook.h"
 #include <link.h>

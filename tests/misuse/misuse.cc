@@ -167,9 +167,9 @@ enum State {
     STATES
 };
 static const char *const state_names[] = {
-    "plain", "pinned",  "world",   "locked", "syscall",         "blocking",    "once", "member",
-    "timer", "handler", "holding", "body", "body-blocking", "body-once", "thread",
-    "thread-blocking", "thread-once", "alone"};
+    "plain",         "pinned",    "world",  "locked",          "syscall",     "blocking",
+    "once",          "member",    "timer",  "handler",         "holding",     "body",
+    "body-blocking", "body-once", "thread", "thread-blocking", "thread-once", "alone"};
 enum Out { CLEAN, RETURN, EXIT, THROW, CAUGHT, PTHREAD_EXIT, LONGJMP, OUTS };
 static const char *const out_names[] = {"clean",  "return",       "exit",   "throw",
                                         "caught", "pthread_exit", "longjmp"};
@@ -178,9 +178,7 @@ static bool is_thread(State s) { return s >= THREAD; }
 /* A goroutine that is a thread to libc (gort_attr.thread). */
 static bool is_body(State s) { return s == BODY || s == BODY_BLOCKING || s == BODY_ONCE; }
 static bool in_blocking(State s) { return s == BLOCKING || s == BODY_BLOCKING; }
-static bool forbids(State s) {
-    return s == PINNED || s == WORLD || s == SYSCALL || in_blocking(s);
-}
+static bool forbids(State s) { return s == PINNED || s == WORLD || s == SYSCALL || in_blocking(s); }
 
 /* What a call may do: come back; wait, which some states forbid; either. The rest is said by name
  * in allowed(). */
@@ -529,7 +527,8 @@ static void healthy() {
         gort_unpin();
     }
     /* it is done: at once */
-    if (state == ONCE || state == BODY_ONCE || state == THREAD_ONCE) gort_once_do(&one_once, nothing, nullptr);
+    if (state == ONCE || state == BODY_ONCE || state == THREAD_ONCE)
+        gort_once_do(&one_once, nothing, nullptr);
 }
 
 static void go_body() {
@@ -539,7 +538,8 @@ static void go_body() {
 }
 /* The subject goes away without a word. */
 static bool is_left() {
-    return out == EXIT || (out == PTHREAD_EXIT && is_body(state)) || !strcmp(call->name, "gort_exit");
+    return out == EXIT || (out == PTHREAD_EXIT && is_body(state)) ||
+           !strcmp(call->name, "gort_exit");
 }
 
 static int scene(int, char **) {

@@ -268,7 +268,8 @@ static void with_runtime(Actor *a, uint64_t r) {
 
 /* ---- contexts, threads, groups, regions ------------------------------------------------------ */
 
-static gort_ctx *contexts[CONTEXTS]; /* whoever goes on may use one: they stay while somebody does */
+/* Whoever goes on may use one: they stay while somebody does. */
+static gort_ctx *contexts[CONTEXTS];
 
 static void look_at_context(Actor *a) {
     gort_ctx *found = gort_ctx_used();
@@ -394,10 +395,9 @@ static void await(int way) {
 /* ---- actors ---------------------------------------------------------------------------------- */
 
 typedef void doing(Actor *a, uint64_t r);
-static doing *const doings[] = {with_keys,    with_lock,   with_memory, with_runtime,
-                                with_child,   with_keys,   with_lock,   waits,
-                                with_new_key, with_ctx,    with_cancel, with_thread,
-                                with_group,   with_region, with_ctx,    waits};
+static doing *const doings[] = {
+    with_keys,    with_lock, with_memory, with_runtime, with_child, with_keys,   with_lock, waits,
+    with_new_key, with_ctx,  with_cancel, with_thread,  with_group, with_region, with_ctx,  waits};
 enum { DOINGS = sizeof doings / sizeof doings[0] };
 
 static void step(Actor *a) {

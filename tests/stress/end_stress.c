@@ -371,12 +371,13 @@ typedef struct Kinds {
 } Kinds;
 #define KIND(fn) \
     { #fn, fn }
-static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem),
-                             KIND(with_wg), KIND(with_chan), KIND(with_select), KIND(with_time),
-                             KIND(with_ctx), KIND(with_descriptors), KIND(with_sockets),
-                             KIND(with_house), KIND(with_goroutines), KIND(with_tree),
-                             KIND(with_once), KIND(with_group), KIND(with_shared_group),
-                             KIND(with_old_timer), KIND(with_inspection), KIND(with_thread)}};
+static Kinds both = {.all = {KIND(with_mutex),       KIND(with_rwmutex),      KIND(with_cond),
+                             KIND(with_sem),         KIND(with_wg),           KIND(with_chan),
+                             KIND(with_select),      KIND(with_time),         KIND(with_ctx),
+                             KIND(with_descriptors), KIND(with_sockets),      KIND(with_house),
+                             KIND(with_goroutines),  KIND(with_tree),         KIND(with_once),
+                             KIND(with_group),       KIND(with_shared_group), KIND(with_old_timer),
+                             KIND(with_inspection),  KIND(with_thread)}};
 
 static bool is_wanted(const char *name) {
     char list[400], *save;
@@ -599,7 +600,8 @@ static void in_want(int mine, uint64_t r) {
 
 static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call),
                               KIND(locked), KIND(stops_world), KIND(in_callback),
-                              KIND(in_coroutine), KIND(interrupted), KIND(makes_page), KIND(in_want)}};
+                              KIND(in_coroutine), KIND(interrupted), KIND(makes_page),
+                              KIND(in_want)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
@@ -867,8 +869,8 @@ static void one_round(uint64_t *seed) {
     rounds++;
 }
 
-/* The limit does not hold for root. A deadline that never comes keeps the thread of deadlines: where
- * the end of a runtime can start none, they are lost, and the library says so. */
+/* The limit does not hold for root. A deadline that never comes keeps the thread of deadlines:
+ * where the end of a runtime can start none, they are lost, and the library says so. */
 static void prepare_want(void) {
     uid_t nobody = 200000 + (uid_t)getpid() % 100000;
     if (geteuid() == 0 && setresuid(nobody, nobody, nobody) == 0) prctl(PR_SET_DUMPABLE, 1);
