@@ -1,11 +1,12 @@
 /*
- * Every hooked function, called in every kind of child of a goroutine's thread and of a plain one,
- * while goroutines run: fork, _Fork (no handlers of pthread_atfork), a bare clone, vfork and
- * clone(CLONE_VM | CLONE_VFORK), which share the parent's memory, and a vfork that no function of
- * libc made. The child comes to its end, none of the parent's goroutines runs in it, and the parent
- * finds its descriptors as it left them: whoever waits on a number that the child has closed or
- * replaced still gets what comes, and nothing is noted about a number of the child's.
- * tests/script/child.sh sees that no name is forgotten here, and where the hook's notes are.
+ * Every hooked function, called in every kind of child of a goroutine's thread, of a plain one and
+ * of a goroutine that is a thread to libc, while goroutines run: fork, _Fork (no handlers of
+ * pthread_atfork), a bare clone, vfork and clone(CLONE_VM | CLONE_VFORK), which share the parent's
+ * memory, and a vfork that no function of libc made. The child comes to its end, none of the
+ * parent's goroutines runs in it, and the parent finds its descriptors as it left them: whoever
+ * waits on a number that the child has closed or replaced still gets what comes, and nothing is
+ * noted about a number of the child's. tests/script/child.sh sees that no name is forgotten here,
+ * and where the hook's notes are.
  */
 #include "hook.h"
 #include <link.h>
@@ -333,7 +334,7 @@ static void waiter(void *arg) { CHECK_EQ(sem_wait(&same[0].sem), 0); }
 typedef struct Case {
     int kind;
     const struct Call *call;
-    int status;
+    int status, over;
 } Case;
 
 static void *run_case(void *arg) {
@@ -344,14 +345,22 @@ static void *run_case(void *arg) {
     return NULL;
 }
 
+static void run_body(void *arg) {
+    run_case(arg);
+    set(&((Case *)arg)->over, 1);
+}
+
+enum By { GOROUTINE, PLAIN, BODY, BYS };
+static const char *const bys[] = {"goroutine", "plain thread", "goroutine that is a thread"};
+
 static int bad;
-static void wrong(const Case *c, bool plain, const char *what) {
-    printf("%s in a child (%s) of a %s: %s, status 0x%x\n", c->call->name, kinds[c->kind],
-           plain ? "plain thread" : "goroutine", what, c->status);
+static void wrong(const Case *c, enum By by, const char *what) {
+    printf("%s in a child (%s) of a %s: %s, status 0x%x\n", c->call->name, kinds[c->kind], bys[by],
+           what, c->status);
     bad++;
 }
 
-static void try_one(int kind, const struct Call *call, bool plain) {
+static void try_one(int kind, const struct Call *call, enum By by) {
     Case c = {.kind = kind, .call = call};
     int before = get(&got), beat_before;
     once = (pthread_once_t)PTHREAD_ONCE_INIT;
@@ -364,25 +373,27 @@ static void try_one(int kind, const struct Call *call, bool plain) {
     sem_init(&same[7].sem, 0, 1);
     pthread_key_create(&key, NULL);
     if (notes) memcpy(notes_before, notes, notes_size);
-    if (plain) {
+    if (by == PLAIN) {
         pthread_t t;
         CHECK_EQ(pthread_create(&t, NULL, run_case, &c), 0);
         while (pthread_tryjoin_np(t, NULL) == EBUSY) gort_yield();
+    } else if (by == BODY && gort_go_with(&(gort_attr){.thread = 1}, run_body, &c) == 0) {
+        wait_until(get(&c.over));
     } else {
         run_case(&c);
     }
-    if (!notes_same(kind)) wrong(&c, plain, "it has left notes with the parent");
-    if (!handlers_same()) wrong(&c, plain, "it has changed what the parent sees of its handlers");
-    if (shared->ran_in_child) wrong(&c, plain, "a goroutine ran in it");
+    if (!notes_same(kind)) wrong(&c, by, "it has left notes with the parent");
+    if (!handlers_same()) wrong(&c, by, "it has changed what the parent sees of its handlers");
+    if (shared->ran_in_child) wrong(&c, by, "a goroutine ran in it");
     else if (WIFSIGNALED(c.status))
-        wrong(&c, plain, WTERMSIG(c.status) == SIGALRM ? "it hung" : "it died");
-    else if (WEXITSTATUS(c.status) != 0) wrong(&c, plain, "it failed");
+        wrong(&c, by, WTERMSIG(c.status) == SIGALRM ? "it hung" : "it died");
+    else if (WEXITSTATUS(c.status) != 0) wrong(&c, by, "it failed");
     shared->ran_in_child = 0;
     beat_before = get(&beats);
     wait_until(get(&beats) > beat_before + 1); /* the others go on */
     CHECK_EQ(write(parked[1], "x", 1), 1);     /* and whoever waited still gets what comes */
     wait_until(get(&got) != before);
-    if (get(&got) != before + 1) wrong(&c, plain, "who waited got an error"), exit(1);
+    if (get(&got) != before + 1) wrong(&c, by, "who waited got an error"), exit(1);
     /* by then it has put right what a bare vfork may have left at its number */
     wait_until(waiting_for("IO wait") >= 1);
     if (call->fn == call_pthread_key_delete || call->fn == call_tss_delete) return;
@@ -418,7 +429,7 @@ static int body(int argc, char **argv) {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int kind = 0; kind < KINDS && (only == NULL || strcmp(only, calls[i].name) == 0);
              kind++)
-            for (int plain = 0; plain < 2; plain++) try_one(kind, &calls[i], plain);
+            for (int by = 0; by < BYS; by++) try_one(kind, &calls[i], (enum By)by);
     set(&stop, 1);
     CHECK_EQ(write(parked[1], "e", 1), 1);
     sem_post(&same[0].sem);

@@ -19,6 +19,7 @@
  */
 #include <gort.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -143,6 +144,7 @@ static void help(void *) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+enum { LEFT_OUT = 77 }; /* exit status: this machine has no such state */
 enum State {
     PLAIN,
     PINNED,
@@ -155,6 +157,9 @@ enum State {
     TIMER,
     HANDLER,
     HOLDING,
+    BODY,
+    BODY_BLOCKING,
+    BODY_ONCE,
     THREAD,
     THREAD_BLOCKING,
     THREAD_ONCE,
@@ -162,14 +167,18 @@ enum State {
     STATES
 };
 static const char *const state_names[] = {
-    "plain", "pinned",  "world",   "locked", "syscall",         "blocking",    "once", "member",
-    "timer", "handler", "holding", "thread", "thread-blocking", "thread-once", "alone"};
+    "plain",         "pinned",    "world",  "locked",          "syscall",     "blocking",
+    "once",          "member",    "timer",  "handler",         "holding",     "body",
+    "body-blocking", "body-once", "thread", "thread-blocking", "thread-once", "alone"};
 enum Out { CLEAN, RETURN, EXIT, THROW, CAUGHT, PTHREAD_EXIT, LONGJMP, OUTS };
 static const char *const out_names[] = {"clean",  "return",       "exit",   "throw",
                                         "caught", "pthread_exit", "longjmp"};
 
 static bool is_thread(State s) { return s >= THREAD; }
-static bool forbids(State s) { return s == PINNED || s == WORLD || s == SYSCALL || s == BLOCKING; }
+/* A goroutine that is a thread to libc (gort_attr.thread). */
+static bool is_body(State s) { return s == BODY || s == BODY_BLOCKING || s == BODY_ONCE; }
+static bool in_blocking(State s) { return s == BLOCKING || s == BODY_BLOCKING; }
+static bool forbids(State s) { return s == PINNED || s == WORLD || s == SYSCALL || in_blocking(s); }
 
 /* What a call may do: come back; wait, which some states forbid; either. The rest is said by name
  * in allowed(). */
@@ -442,8 +451,10 @@ static void go_in() {
 static bool inside() {
     switch (state) {
     case BLOCKING:
+    case BODY_BLOCKING:
     case THREAD_BLOCKING: gort_blocking([](void *) { return (long)act(); }, nullptr); return true;
     case ONCE:
+    case BODY_ONCE:
     case THREAD_ONCE:
         gort_once_do(
             &one_once, [](void *) { act(); }, nullptr);
@@ -516,7 +527,19 @@ static void healthy() {
         gort_unpin();
     }
     /* it is done: at once */
-    if (state == ONCE || state == THREAD_ONCE) gort_once_do(&one_once, nothing, nullptr);
+    if (state == ONCE || state == BODY_ONCE || state == THREAD_ONCE)
+        gort_once_do(&one_once, nothing, nullptr);
+}
+
+static void go_body() {
+    gort_attr attr = {};
+    attr.thread = 1;
+    if (gort_go_with(&attr, subject, nullptr) == -ENOTSUP) _exit(LEFT_OUT);
+}
+/* The subject goes away without a word. */
+static bool is_left() {
+    return out == EXIT || (out == PTHREAD_EXIT && is_body(state)) ||
+           !strcmp(call->name, "gort_exit");
 }
 
 static int scene(int, char **) {
@@ -529,6 +552,7 @@ static int scene(int, char **) {
     if (state == TIMER) gort_timer_new(1, subject, nullptr);
     else if (state == MEMBER) gort_group_go(group, subject_member, nullptr);
     else if (is_thread(state)) pthread_create(&thread, nullptr, subject_thread, nullptr);
+    else if (is_body(state)) go_body();
     else gort_go(subject, nullptr);
     if (is_thread(state)) { /* joined by somebody who may block the thread */
         gort_blocking([](void *t) { return (long)pthread_join(*(pthread_t *)t, nullptr); },
@@ -537,8 +561,7 @@ static int scene(int, char **) {
         gort_group_wait(group);
     } else {
         gort_sleep(GORT_MS);
-        while (!over(&subject_ended) && !(out == EXIT || !strcmp(call->name, "gort_exit")))
-            gort_sleep(GORT_MS);
+        while (!over(&subject_ended) && !is_left()) gort_sleep(GORT_MS);
     }
     (void)others;
     gort_sleep(2 * GORT_MS);
@@ -601,7 +624,7 @@ static int allowed_call(State s, const Call *c) {
     if (n == "gort_yield") return s == SYSCALL ? WORKS | FATAL : forbids(s) ? FATAL : WORKS;
     if (n == "gort_maxprocs") return forbids(s) ? FATAL : WORKS;
     if (n == "gort_exit") return is_thread(s) || forbids(s) ? FATAL : WORKS;
-    if (n == "gort_pin") return s == SYSCALL || s == BLOCKING ? FATAL : WORKS;
+    if (n == "gort_pin") return s == SYSCALL || in_blocking(s) ? FATAL : WORKS;
     if (n == "gort_unpin") return s == PINNED ? WORKS : FATAL;
     if (n == "gort_stop_world") return is_thread(s) || forbids(s) ? FATAL : WORKS;
     if (n == "gort_start_world") return s == WORLD ? WORKS : FATAL;
@@ -617,10 +640,12 @@ static int allowed_out(State s, Out o) {
     case EXIT: return is_thread(s) || forbids(s) ? FATAL : WORKS;
     case THROW: return TERMINATES;
     case CAUGHT: return WORKS;
-    case PTHREAD_EXIT: return is_thread(s) ? WORKS : FATAL;
+    case PTHREAD_EXIT: return is_thread(s) || is_body(s) ? WORKS : FATAL;
     case LONGJMP: /* over a call of ours; else within the program's own functions */
-        return s == BLOCKING || s == ONCE || s == THREAD_BLOCKING || s == THREAD_ONCE ? FATAL
-                                                                                      : WORKS;
+        return in_blocking(s) || s == ONCE || s == BODY_ONCE || s == THREAD_BLOCKING ||
+                       s == THREAD_ONCE
+                   ? FATAL
+                   : WORKS;
     default: return 0;
     }
 }
@@ -691,7 +716,8 @@ static void judge(Job *j, int status) {
         did = WORKS;
     else if (aborted && e.find("terminate called") != std::string::npos) did = TERMINATES;
     else if (aborted && fatal != "") did = FATAL;
-    if (did == WORKS) what = "works";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == LEFT_OUT) did = may, what = "left out";
+    else if (did == WORKS) what = "works";
     else if (did == FATAL) what = fatal;
     else if (did == TERMINATES) what = "terminate";
     else if (WIFEXITED(status))

@@ -8,6 +8,7 @@
  *            and gives no EINTR
  *   locked   goroutines that sleep, locked to their threads, wake up: as many as there are threads,
  *            and more
+ *   bodies   what gort_go_with accepts as a thread to libc runs and ends; destructors of keys run
  *   calls    every public call returns or fails with an errno (calls.h)
  *   number   a descriptor nobody has used yet is used: what need not wait works, what must wait
  *            says so; it closes
@@ -73,6 +74,7 @@ enum {
     RETAKE,
     IO,
     STARTS,
+    BODIES,
     CALLS,
     IDLE,
     OWN,
@@ -80,8 +82,8 @@ enum {
     STAGES
 };
 static const char *const stage_name[STAGES] = {"begin",   "number", "clock", "beat", "locked",
-                                               "preempt", "retake", "io",    "many", "calls",
-                                               "idle",    "own",    "dead"};
+                                               "preempt", "retake", "io",    "many", "bodies",
+                                               "calls",   "idle",   "own",   "dead"};
 
 static struct Shared {
     int stage, untrue;
@@ -468,6 +470,43 @@ static void starts(void) {
     gort_chan_release(go_on);
 }
 
+/* Some were there before the limit, and end under it. */
+static pthread_key_t body_key;
+static int bodies_ran, bodies_destroyed;
+static void body_ends(void *arg) { add(&bodies_destroyed, 1); }
+static void is_thread(void *arg) {
+    int has_room = pthread_setspecific(body_key, &body_key) == 0;
+    if (!has_room) add(&bodies_destroyed, 1);
+    gort_yield();
+    if (has_room && pthread_getspecific(body_key) != &body_key) wrong("a body's value has changed");
+    add(&bodies_ran, 1);
+}
+static gort_sem end_bodies;
+static int bodies_before, bodies_gone;
+static void ends_later(void *arg) {
+    gort_sem_acquire(&end_bodies, 1);
+    add(&bodies_gone, 1);
+}
+static void bodies_begin(void) {
+    for (int i = 0; i < 4; i++)
+        bodies_before += gort_go_with(&(gort_attr){.thread = 1}, ends_later, NULL) == 0;
+}
+static void bodies(void) {
+    enum { EACH = 10 };
+    gort_sem_release(&end_bodies, bodies_before);
+    while (get(&bodies_gone) < bodies_before) gort_sleep(GORT_MS);
+    int begun = 0, r = 0;
+    for (int i = 0; i < 2 * EACH; i++) {
+        r = gort_go_with(&(gort_attr){.thread = 1}, is_thread, NULL);
+        if (r == -ENOTSUP) return;
+        if (r > 0 || r < -4095) wrong("gort_go_with for a thread gave %d", r);
+        begun += r == 0;
+        if (i % EACH == EACH - 1)
+            while (get(&bodies_ran) < begun) gort_sleep(GORT_MS);
+    }
+    while (get(&bodies_destroyed) < begun) gort_sleep(GORT_MS);
+}
+
 static void calls(void) {
     for (size_t i = 0; i < sizeof every_call / sizeof every_call[0]; i++) {
         strcpy(shared->detail, every_call[i].name);
@@ -500,6 +539,8 @@ static int app(int argc, char **argv) {
     bool late = strncmp(limit, "late:", 5) == 0;
     const char *what = strchr(limit, ':') ? strchr(limit, ':') + 1 : limit;
     prepare();
+    if (pthread_key_create(&body_key, body_ends) != 0) short_itself(errno);
+    bodies_begin();
     io_begin(0, p_before);
     if (pipe2(p_after, O_CLOEXEC) != 0) short_itself(errno);
     gort_sleep(2 * GORT_MS);
@@ -527,6 +568,7 @@ static int app(int argc, char **argv) {
     io_end(1, p_after);
     io_end(0, p_before);
     stage(STARTS), starts();
+    stage(BODIES), bodies();
     stage(CALLS), calls();
     stage(IDLE), idle();
     stage(OWN), own();

@@ -14,6 +14,7 @@ $CC -O1 -g ${SAN:+-fsanitize=$SAN} -Iinclude tests/stress/end_stress.c -L"$OUT" 
     -o "$WORK/end_so" || exit 1
 for procs in 1 2 4; do one $procs "$OUT/tests/stress/end_stress"; done
 one 2 "$WORK/end_so"
+END_KINDS=thread,want,chan,once one 2 "$OUT/tests/stress/end_stress"
 # on a busy machine a thread waits for a CPU at any step of its own
 hogs=
 for i in 1 2 3 4; do

@@ -12,6 +12,8 @@
  *   - who has a lock has it alone, whichever runtime the others are of; and a lock that one died
  *     with stays locked (HOOKED, and gort_mutex);
  *   - memory of the program's changes only by the program;
+ *   - a context is in use by who has taken it into use, and ends waits of its users alone; a thread
+ *     is locked to who has locked it;
  *   - one who waits for what a function promised to send gets it, and no deadlock is reported
  *     meanwhile. So there are no plain threads here, which would keep the report away: end_stress.c
  *     has those.
@@ -27,6 +29,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +43,7 @@ enum { IS_HOOKED = 1 };
 #else
 enum { IS_HOOKED = 0 };
 #endif
-enum { KEYS = 40, LOCKS = 8, THINGS = 64, MOST = 12, PROMISES = 1000, SETTLE = 32 };
+enum { KEYS = 40, LOCKS = 8, CONTEXTS = 6, THINGS = 64, MOST = 12, PROMISES = 1000, SETTLE = 32 };
 
 /* One who takes steps: a goroutine, also while it is left behind. Serials never start again. */
 typedef struct Actor {
@@ -49,6 +52,10 @@ typedef struct Actor {
     bool away; /* in a blocking call: nothing may wait */
     bool main; /* it waits for nothing that may never come */
     void *values[KEYS];
+    gort_ctx *used;
+    unsigned locked; /* gort_lock_thread */
+    pid_t thread;    /* if so: the one */
+    bool own[KEYS];  /* if so: what it has brought along; other values are the thread's */
 } Actor;
 
 static uint64_t serials, steps, rounds;
@@ -85,8 +92,19 @@ static void with_keys(Actor *a, uint64_t r) {
     if (!IS_HOOKED) return;
     unsigned k = (unsigned)(r % KEYS);
     look_at_keys(a);
+    if (a->locked && !a->own[k]) return;
     a->values[k] = r & 1024 ? value_of(a, k) : NULL;
     CHECK_EQ(pthread_setspecific(keys[k], a->values[k]), 0);
+}
+
+/* One of its own, behind which another's may get the number. */
+static void with_new_key(Actor *a, uint64_t r) {
+    pthread_key_t key;
+    if (!IS_HOOKED || pthread_key_create(&key, r & 1 ? ends : NULL) != 0) return;
+    CHECKF(pthread_getspecific(key) == NULL, "a new key has a value");
+    CHECK_EQ(pthread_setspecific(key, value_of(a, 0)), 0);
+    if (r & 2) CHECK_EQ(pthread_setspecific(key, NULL), 0);
+    CHECK_EQ(pthread_key_delete(key), 0);
 }
 
 static void with_child(Actor *a, uint64_t r) {
@@ -248,6 +266,84 @@ static void with_runtime(Actor *a, uint64_t r) {
     CHECK(v & 1);
 }
 
+/* ---- contexts, threads, groups, regions ------------------------------------------------------ */
+
+/* Whoever goes on may use one: they stay while somebody does. */
+static gort_ctx *contexts[CONTEXTS];
+
+static void look_at_context(Actor *a) {
+    gort_ctx *found = gort_ctx_used();
+    CHECKF(found == a->used, "actor %" PRIu64 " of round %d uses context %p in round %d, not %p",
+           a->serial, a->round, (void *)found, get(&round_no), (void *)a->used);
+}
+
+static void use(Actor *a, gort_ctx *c) {
+    gort_ctx *was = gort_ctx_use(c);
+    CHECKF(was == a->used, "actor %" PRIu64 " of round %d used %p, not %p", a->serial, a->round,
+           (void *)was, (void *)a->used);
+    a->used = c;
+}
+
+static void with_ctx(Actor *a, uint64_t r) {
+    gort_ctx *c = get(&contexts[r % CONTEXTS]);
+    look_at_context(a);
+    if (r & 64) c = NULL;
+    if (c && (r & 128)) { /* one that its use alone holds */
+        if ((c = gort_ctx_new(c)) == NULL) return;
+        use(a, c);
+        gort_ctx_release(c);
+    } else {
+        use(a, c);
+    }
+    if (r >> 8 & 1) dawdle(a, r >> 10);
+    if (r >> 9 & 1) look_at_context(a);
+}
+
+static void with_cancel(Actor *a, uint64_t r) {
+    if (r % 8 == 0) gort_ctx_cancel(get(&contexts[r / 8 % CONTEXTS]));
+}
+
+/* What a wait has returned: only the caller's own context ends it, and only a deadline that has
+ * come. */
+static void is_right(Actor *a, int e, int64_t until) {
+    CHECKF(e != -ECANCELED || (a->used && gort_ctx_err(a->used) == -ECANCELED),
+           "actor %" PRIu64 " of round %d: another's context has ended its wait", a->serial,
+           a->round);
+    CHECKF(e != -ETIMEDOUT || gort_now() >= until, "a wait has ended before its deadline");
+}
+
+static void with_thread(Actor *a, uint64_t r) {
+    pid_t here = (pid_t)syscall(SYS_gettid);
+    CHECKF(a->locked == 0 || a->thread == here, "actor %" PRIu64 " has left its thread", a->serial);
+    if (r & 1 && a->locked < 3) {
+        gort_lock_thread();
+        if (a->locked++ > 0) return;
+        a->thread = (pid_t)syscall(SYS_gettid);
+        for (int k = 0; k < KEYS; k++) a->own[k] = a->values[k] != NULL;
+    } else if (a->locked > 0) {
+        a->locked--;
+        gort_unlock_thread();
+    }
+}
+
+static gort_group *group; /* of all, until nobody is away */
+static int member(gort_ctx *c, void *arg) {
+    CHECK(c != NULL && gort_ctx_used() == c);
+    add(&steps, 1);
+    return 0;
+}
+static void with_group(Actor *a, uint64_t r) {
+    gort_group *g = get(&group);
+    int e = r & 1 ? gort_group_go(g, member, NULL) : gort_group_try_go(g, member, NULL);
+    CHECKF(e == 0 || e == -EAGAIN || e == -ENOTCONN || e == -ENOMEM, "a group of all: %d", e);
+}
+
+static void with_region(Actor *a, uint64_t r) {
+    if (r & 1) gort_region_begin("begun");
+    if (r & 2) dawdle(a, r >> 8);
+    if (r & 4) gort_region_end("begun");
+}
+
 /* Waits that the end, or one who was left behind, makes an end of. */
 static void waits(Actor *a, uint64_t r) {
     static gort_mutex mu;
@@ -255,8 +351,8 @@ static void waits(Actor *a, uint64_t r) {
     int64_t until =
         r & 8 && !a->main ? GORT_FOREVER : gort_now() + (int64_t)(r >> 8) % 500 * GORT_US;
     if (a->away) return;
-    if (r % 4 == 0) gort_chan_send_until(chan, &v, until);
-    if (r % 4 == 1) gort_chan_recv_until(chan, &v, until);
+    if (r % 4 == 0) is_right(a, gort_chan_send_until(chan, &v, until), until);
+    if (r % 4 == 1) is_right(a, gort_chan_recv_until(chan, &v, until), until);
     if (r % 4 == 2 && gort_sem_acquire_until(&sem, 1, until) == 0) gort_sem_release(&sem, 1);
     if (r % 4 == 3 && gort_mutex_try_lock(&mu) == 0) {
         gort_mutex_unlock(&mu);
@@ -299,8 +395,9 @@ static void await(int way) {
 /* ---- actors ---------------------------------------------------------------------------------- */
 
 typedef void doing(Actor *a, uint64_t r);
-static doing *const doings[] = {with_keys,  with_lock, with_memory, with_runtime,
-                                with_child, with_keys, with_lock,   waits};
+static doing *const doings[] = {
+    with_keys,    with_lock, with_memory, with_runtime, with_child, with_keys,   with_lock, waits,
+    with_new_key, with_ctx,  with_cancel, with_thread,  with_group, with_region, with_ctx,  waits};
 enum { DOINGS = sizeof doings / sizeof doings[0] };
 
 static void step(Actor *a) {
@@ -349,6 +446,7 @@ static void acts(void *arg) {
     Actor a = {
         .serial = add(&serials, 1), .seed = (uint64_t)(uintptr_t)arg, .round = get(&round_no)};
     if (IS_HOOKED) look_at_keys(&a);
+    look_at_context(&a);
     for (unsigned n = 1 + (unsigned)(draw(&a) % 200); n > 0; n--) {
         uint64_t r = draw(&a);
         if (r % 8 == 0) gort_blocking(blocks, &a);
@@ -384,20 +482,40 @@ static void new_locks(uint64_t r) {
     sem.permits_ = 2;
 }
 
+/* Those from the time before go: a function that has begun at this moment may still see these. */
+static void new_contexts(void) {
+    static gort_ctx *before[CONTEXTS];
+    static gort_group *group_before;
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (before[i]) gort_ctx_release(before[i]);
+        before[i] = contexts[i];
+        set(&contexts[i], gort_ctx_new(NULL));
+    }
+    if (group_before) gort_group_wait(group_before);
+    group_before = group;
+    set(&group, gort_group_new(NULL, 0));
+}
+
 static bool no_mine(int fd) { return false; }
 
 static void one_round(uint64_t *seed) {
     static Growth growth;
     uint64_t r = test_random(seed) >> 4;
     add(&round_no, 1);
+    if (r % 16 == 1) gort_trace_start("/dev/null"); /* regions are in it */
+    if (r % 16 == 2) gort_trace_stop();
     CHECK_EQ(gort_main(body, 0, (char **)(uintptr_t)(test_random(seed) | 1)), 0);
     set(&over, get(&round_no));
     if (r % 4 == 0) usleep((useconds_t)(r >> 8) % 3000);
     if (++rounds % SETTLE == 0) {
         wait_until(get(&away) == 0);
+        gort_trace_stop();
         growth_look(&growth, 1 + 2, no_mine);
     }
-    if (get(&away) == 0) new_locks(r >> 16);
+    if (get(&away) == 0) {
+        new_locks(r >> 16);
+        new_contexts();
+    }
 }
 
 int main(int argc, char **argv) {
@@ -405,6 +523,7 @@ int main(int argc, char **argv) {
     growth_begin();
     for (int i = 0; i < KEYS; i++) CHECK_EQ(pthread_key_create(&keys[i], i % 2 ? ends : NULL), 0);
     for (int i = 0; i < LOCKS; i++) locks[i] = held_new(i);
+    new_contexts();
     chan = gort_chan_new(sizeof(uint64_t), 1);
     sent = gort_chan_new(sizeof(int), PROMISES * 2);
     CHECK_EQ(sem_init(&posted, 0, 0), 0);

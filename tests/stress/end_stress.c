@@ -15,6 +15,8 @@
  *     tree of contexts is cancelled as a whole or not at all, a once is free again or done, members
  *     of wait groups and groups count as ended;
  *   - deadlines of contexts come;
+ *   - goroutines that are threads to libc end as others do, also where the kernel has no thread for
+ *     that, and a child begins without the parent's;
  *   - neither descriptors, nor threads, nor mapped memory grow from runtime to runtime (growth.h).
  * A hang is told by the time limit of whoever runs this, memory that was used after its end by
  * ASan.
@@ -30,7 +32,10 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -316,9 +321,46 @@ static void with_goroutines(int mine, uint64_t r) {
     still(mine);
 }
 
+/* Its key's value is the goroutine's; libc runs the destructor on a thread of its own. */
+static pthread_key_t thread_key;
+static void value_ends(void *value) { CHECK_EQ((uintptr_t)value & 0xff, 0x55); }
+static void leaves_once(void *arg) {
+    gort_yield();
+    pthread_exit(NULL);
+}
+static long leaves_call(void *arg) {
+    pthread_exit(NULL);
+    return 0;
+}
+static void thread_like(void *arg) {
+    gort_once once = {0};
+    uint64_t r = (uint64_t)(uintptr_t)arg;
+    void *value = (void *)(uintptr_t)(r << 8 | 0x55);
+    CHECKF(pthread_getspecific(thread_key) == NULL, "a new thread has a value");
+    CHECK_EQ(pthread_setspecific(thread_key, value), 0);
+    dawdles(gort_id() ? get(&round_no) : 0, r >> 4);
+    CHECKF(pthread_getspecific(thread_key) == value, "a thread's value has changed");
+    if (r % 8 == 1) gort_exit();
+    if (r % 8 == 2) pthread_exit(NULL);
+    if (r % 8 == 3) gort_once_do(&once, leaves_once, NULL);
+    if (r % 8 == 4) gort_blocking(leaves_call, NULL);
+    CHECKF(r % 8 < 2 || r % 8 > 4, "it has not left, by way %d", (int)(r % 8));
+}
+
+static int go_thread(gort_fn *fn, void *arg) {
+    int e = gort_go_with(&(gort_attr){.thread = 1}, fn, arg);
+    CHECKF(e == 0 || e == -ENOTSUP || e == -EAGAIN || e == -ENOMEM || e == -ENOTCONN,
+           "a goroutine that is a thread: %d", e);
+    return e;
+}
+static void with_thread(int mine, uint64_t r) {
+    if (!crowded()) go_thread(thread_like, (void *)(uintptr_t)(r & 0xffff));
+    still(mine);
+}
+
 typedef void doing(int mine, uint64_t r);
 
-/* END_KINDS=once,tree: only what has one of these in its name. */
+/* END_KINDS=once,tree: only what has one of these in its name. in_want has to be named. */
 typedef struct Kinds {
     struct {
         const char *name;
@@ -329,17 +371,18 @@ typedef struct Kinds {
 } Kinds;
 #define KIND(fn) \
     { #fn, fn }
-static Kinds both = {.all = {KIND(with_mutex), KIND(with_rwmutex), KIND(with_cond), KIND(with_sem),
-                             KIND(with_wg), KIND(with_chan), KIND(with_select), KIND(with_time),
-                             KIND(with_ctx), KIND(with_descriptors), KIND(with_sockets),
-                             KIND(with_house), KIND(with_goroutines), KIND(with_tree),
-                             KIND(with_once), KIND(with_group), KIND(with_shared_group),
-                             KIND(with_old_timer), KIND(with_inspection)}};
+static Kinds both = {.all = {KIND(with_mutex),       KIND(with_rwmutex),      KIND(with_cond),
+                             KIND(with_sem),         KIND(with_wg),           KIND(with_chan),
+                             KIND(with_select),      KIND(with_time),         KIND(with_ctx),
+                             KIND(with_descriptors), KIND(with_sockets),      KIND(with_house),
+                             KIND(with_goroutines),  KIND(with_tree),         KIND(with_once),
+                             KIND(with_group),       KIND(with_shared_group), KIND(with_old_timer),
+                             KIND(with_inspection),  KIND(with_thread)}};
 
 static bool is_wanted(const char *name) {
     char list[400], *save;
     snprintf(list, sizeof list, "%s", getenv("END_KINDS") ? getenv("END_KINDS") : "");
-    if (list[0] == 0) return true;
+    if (list[0] == 0) return strcmp(name, "in_want") != 0;
     for (char *w = strtok_r(list, ",", &save); w; w = strtok_r(NULL, ",", &save))
         if (strstr(name, w)) return true;
     return false;
@@ -539,9 +582,26 @@ static void makes_page(int mine, uint64_t r) {
     still(mine);
 }
 
+/* No kernel threads for a while: the next round has them again (one_round). */
+static void limit_threads(rlim_t n) {
+    struct rlimit limit;
+    CHECK_EQ(getrlimit(RLIMIT_NPROC, &limit), 0);
+    limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
+}
+static void in_want(int mine, uint64_t r) {
+    if (r % 16) return;
+    limit_threads(1);
+    for (int i = (int)(r >> 8) % 4; i >= 0; i--) with_thread(mine, r >> (12 + i));
+    gort_sleep((int64_t)(r >> 20) % 300 * GORT_US);
+    limit_threads(RLIM_INFINITY);
+    still(mine);
+}
+
 static Kinds alone = {.all = {KIND(in_libc), KIND(in_loop), KIND(unannounced), KIND(in_call),
                               KIND(locked), KIND(stops_world), KIND(in_callback),
-                              KIND(in_coroutine), KIND(interrupted), KIND(makes_page)}};
+                              KIND(in_coroutine), KIND(interrupted), KIND(makes_page),
+                              KIND(in_want)}};
 
 static void start_one(void *arg) {
     int mine = get(&round_no);
@@ -638,7 +698,10 @@ static int body(int argc, char **argv) {
     CHECK_EQ(gort_id(), 1);
     int n = 1 + (int)(r % MOST);
     if (r >> 32 & 1) open_page();
-    for (int i = 0; i < n; i++) gort_go(start_one, (void *)(uintptr_t)(test_random(&seed) | 1));
+    for (int i = 0; i < n; i++) {
+        void *arg = (void *)(uintptr_t)(test_random(&seed) | 1);
+        if ((r >> 33 & 3) != 0 || go_thread(start_one, arg) != 0) gort_go(start_one, arg);
+    }
     switch ((r >> 8) % 4) {
     case 0: break;
     case 1: gort_yield(); break;
@@ -757,11 +820,33 @@ static void libc_is_free(void) {
     in_loader();
 }
 
+/* A child has none of the threads that goroutines of the rounds were, and some of its own. */
+static int child_body(int argc, char **argv) {
+    for (uintptr_t i = 0; i < 8; i++) go_thread(thread_like, (void *)i);
+    wait_until(gort_count() == 1);
+    return 42;
+}
+static void try_child(void) {
+    int status;
+    if (!JUMPS) return; /* under a sanitizer there are none such */
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        add(&round_no, 1);
+        _exit(gort_main(child_body, 0, NULL));
+    }
+    CHECK_GT(child, 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECKF(WIFEXITED(status) && WEXITSTATUS(status) == 42, "a child that runs gort again: %x",
+           (unsigned)status);
+}
+
 static void one_round(uint64_t *seed) {
     static Growth growth;
     add(&round_no, 1);
     CHECK_EQ(gort_main(body, 0, (char **)(uintptr_t)(test_random(seed) | 1)), 0);
     set(&over, get(&round_no));
+    limit_threads(RLIM_INFINITY);
     set(&page_port, 0);
     CHECK_EQ(gort_count(), 0);
     CHECK_EQ(gort_go(nothing, NULL), -ENOTCONN);
@@ -769,6 +854,7 @@ static void one_round(uint64_t *seed) {
     set(&poked, 0);
     set(&hold, 1);
     wait_until(get(&held) == THREADS);
+    if (rounds % 16 == 0 && is_wanted("with_thread")) try_child();
     everything_at_rest();
     trees_are_whole();
     onces_are_free();
@@ -783,6 +869,14 @@ static void one_round(uint64_t *seed) {
     rounds++;
 }
 
+/* The limit does not hold for root. A deadline that never comes keeps the thread of deadlines:
+ * where the end of a runtime can start none, they are lost, and the library says so. */
+static void prepare_want(void) {
+    uid_t nobody = 200000 + (uid_t)getpid() % 100000;
+    if (geteuid() == 0 && setresuid(nobody, nobody, nobody) == 0) prctl(PR_SET_DUMPABLE, 1);
+    CHECK(gort_ctx_with_timeout(NULL, 24 * 3600 * GORT_SEC) != NULL);
+}
+
 static int make_timers(int argc, char **argv) {
     for (int i = 0; i < KIN; i++) timers[i] = gort_timer_new(GORT_SEC, nothing, NULL);
     return 0;
@@ -791,6 +885,7 @@ static int make_timers(int argc, char **argv) {
 int main(int argc, char **argv) {
     uint64_t seed = stress_args(argc, argv);
     pthread_t threads[THREADS], poker;
+    if (is_wanted("in_want")) prepare_want();
     growth_begin();
     draw_from(&both);
     draw_from(&alone);
@@ -804,6 +899,7 @@ int main(int argc, char **argv) {
         sems[i].permits_ = 6;
         CHECK_EQ(pipe(pipes[i]), 0);
     }
+    CHECK_EQ(pthread_key_create(&thread_key, value_ends), 0);
     CHECK_EQ(gort_main(make_timers, 0, NULL), 0);
     ctx = gort_ctx_new(NULL);
     new_trees();
