@@ -20,6 +20,10 @@
  * init.c), and the handler sees that the goroutine is out. A goroutine that is still inside after
  * PATIENCE signals is stopped there, with the lock that libc may hold (gort_go(3) says so).
  *
+ * Where a function without an unwind table was interrupted (the _init of a library, which the loader
+ * calls under its lock; assembler), the walk cannot tell. It counts as inside, without a trap, until
+ * it has returned or called on, or for the PATIENCE.
+ *
  * dlsym, dlopen and their kind read their own return address to learn the caller's namespace, and a
  * trap has none. They do so before they call another function: where such a function itself was
  * interrupted, no trap is set, and the stopper asks again.
@@ -142,25 +146,37 @@ static void bounds(G *gp, uintptr_t sp, uintptr_t *lo, uintptr_t *hi) {
     *hi = own ? (uintptr_t)s : 0;
 }
 
-/* Where the return address out of libc stands; 0: gp is not inside. *early: an asker was
- * interrupted and has perhaps not read it yet. */
-static Exit way_out(G *gp, void *context, bool *early) {
+/* pc, which was interrupted, is in a function of a module that has no unwind table. What called it
+ * cannot be told: the loader, if this is the _init of a library. */
+static bool without_table(uintptr_t pc) {
+    uintptr_t start, size;
+    return module_of_newest(pc) != NULL && !cfi_function(pc, &start, &size);
+}
+
+/* Where is gp, and if inside of libc, where does the return address out of it stand? */
+typedef enum Way {
+    WAY_NONE,  /* not inside */
+    WAY_LATER, /* inside, or that cannot be told: ask again */
+    WAY_OUT,   /* *out is the way */
+} Way;
+static Way way_out(G *gp, void *context, Exit *out) {
     Regs r;
     uintptr_t lo, hi;
-    *early = false;
-    if (gp->stack == NULL) return (Exit){0};
+    *out = (Exit){0};
+    if (gp->stack == NULL) return WAY_NONE;
     regs_context(&r, context);
+    if (without_table(r.reg[UNWIND_RA])) return WAY_LATER;
     bounds(gp, r.reg[UNWIND_SP], &lo, &hi);
-    Exit out = unwind_exit(&r, lo, hi, is_libc);
-    if (keeps_its_return(out.pc)) return (Exit){0};
-    *early = out.exact && asks_for_its_caller(out.pc);
-    return out;
+    *out = unwind_exit(&r, lo, hi, is_libc);
+    if (out->at == 0 || keeps_its_return(out->pc)) return WAY_NONE;
+    /* an asker has perhaps not read its return address yet */
+    return out->exact && asks_for_its_caller(out->pc) ? WAY_LATER : WAY_OUT;
 }
 
 bool inlibc_stopped(M *m) {
     G *gp = m->curg;
-    bool early;
-    return m->in_handler && m->context && gp && way_out(gp, m->context, &early).at != 0;
+    Exit out;
+    return m->in_handler && m->context && gp && way_out(gp, m->context, &out) != WAY_NONE;
 }
 
 #ifdef ARCH_RETURN_TRAPS
@@ -241,20 +257,20 @@ static bool throwing(M *m) { return m->handling && m->handling->uncaught != 0; }
  * end. */
 int inlibc_trap(G *gp, void *context) {
     Stack *s = gp->stack;
-    bool early = false;
-    Exit out = tsan_on() ? (Exit){0} : way_out(gp, context, &early);
-    uintptr_t *at = (uintptr_t *)out.at;
-    if (at == NULL) {
+    Exit out = {0};
+    Way way = tsan_on() ? WAY_NONE : way_out(gp, context, &out);
+    if (way == WAY_NONE) {
         if (s) s->trap_tries = 0;
         return OUTSIDE;
     }
-    bool fresh = !is_trap(*at);
+    uintptr_t *at = (uintptr_t *)out.at;
+    bool fresh = at == NULL || !is_trap(*at);
     if (fresh && s->trap_tries == STOPPED) s->trap_tries = 0; /* that was in an earlier call */
     if (s->trap_tries >= PATIENCE) {
         s->trap_tries = STOPPED;
         return OUTSIDE;
     }
-    if (fresh && !early && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
+    if (fresh && way == WAY_OUT && !throwing(getm()) && !trap_set(at)) return OUTSIDE;
     s->trap_tries++;
     return out.callback ? IN_CALLBACK : INSIDE;
 }

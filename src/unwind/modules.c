@@ -165,10 +165,18 @@ static void modules_walk(void) {
     }
 }
 
+/* Another thread walks, in a section, and waits for nobody. Bounded for a child, where it is gone. */
+static void walk_await(void) {
+    for (int i = 0; i < 1000 && load_acq(&walking); i++) os_yield();
+}
+
 static void modules_refresh(int64_t pause) {
     int64_t now = os_now(), last = load_rlx(&walked_at);
     if (last && now - last < pause) return;
-    if (xchg_acq(&walking, 1)) return;
+    if (xchg_acq(&walking, 1)) {
+        if (pause == 0) walk_await();
+        return;
+    }
     modules_walk();
     store_rlx(&walked_at, now);
     store_rel(&walking, 0);

@@ -14,6 +14,15 @@ __attribute__((constructor)) static void constructs(void) {
     }
 }
 C
+# The loader calls _init before the constructors; it has no unwind table, and no frame pointer.
+cat >"$WORK/init.c" <<'C'
+extern int inside;
+int *where = &inside, turns = 30000000;
+__asm__(".section .init,\"ax\",@progbits\n\t"
+        "mov where@GOTPCREL(%rip), %rax\n\tmov (%rax), %rax\n\tmovl $1, (%rax)\n\t"
+        "mov turns@GOTPCREL(%rip), %rax\n\tmov (%rax), %eax\n\t"
+        "push %rbp\n\txor %ebp, %ebp\n1:\tsub $1, %eax\n\tjnz 1b\n\tpop %rbp\n\t.text");
+C
 cat >"$WORK/p.c" <<'C'
 #include <dlfcn.h>
 #include <gort.h>
@@ -35,8 +44,9 @@ san=${SAN:+-fsanitize=$SAN}
 # shellcheck disable=SC2086
 $CC -g $san -Iinclude "$WORK/p.c" "$OUT/libgort.a" -rdynamic -ldl -lpthread -o "$WORK/p" || exit 1
 status=0
-for how in 0 1; do
-    $CC -g -shared -fPIC -DHOW=$how "$WORK/lib.c" -o "$WORK/lib$how.so" || exit 1
+for how in 0 1 init; do
+    case $how in init) lib=init.c ;; *) lib=lib.c ;; esac
+    $CC -g -shared -fPIC -DHOW=$how "$WORK/$lib" -o "$WORK/lib$how.so" || exit 1
     for procs in 1 2 4; do
         GORT_MAXPROCS=$procs "$WORK/p" "$WORK/lib$how.so" libm.so.6 ||
             { echo "constructor $how, GORT_MAXPROCS=$procs: status $?"; status=1; }
