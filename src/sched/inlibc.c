@@ -20,9 +20,9 @@
  * init.c), and the handler sees that the goroutine is out. A goroutine that is still inside after
  * PATIENCE signals is stopped there, with the lock that libc may hold (gort_go(3) says so).
  *
- * Where a function without an unwind table was interrupted (the _init of a library, which the loader
- * calls under its lock; assembler), the walk cannot tell. It counts as inside, without a trap, until
- * it has returned or called on, or for the PATIENCE.
+ * Where a function without an unwind table was interrupted (the _init of a library, which the
+ * loader calls under its lock; assembler), the walk cannot tell. It counts as inside, without a
+ * trap, until it has returned or called on, or for the PATIENCE.
  *
  * dlsym, dlopen and their kind read their own return address to learn the caller's namespace, and a
  * trap has none. They do so before they call another function: where such a function itself was

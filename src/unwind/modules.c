@@ -165,7 +165,7 @@ static void modules_walk(void) {
     }
 }
 
-/* Another thread walks, in a section, and waits for nobody. Bounded for a child, where it is gone. */
+/* The walker is in a section and waits for nobody. Bounded for a child, where it is gone. */
 static void walk_await(void) {
     for (int i = 0; i < 1000 && load_acq(&walking); i++) os_yield();
 }

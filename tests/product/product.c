@@ -50,13 +50,10 @@ static const Word debug[] = {{.name = "none"},
                              {.name = "crash=0"},
                              {.name = "relook=0"},
                              {.name = NULL}};
-static const Word look[] = {{.name = "none"},
-                            {.name = "json"},
-                            {.name = "pftrace"},
-                            {.name = "flight"},
-                            {.name = "page", .is = OS},
-                            {.name = "profile", .is = OS},
-                            {.name = NULL}};
+static const Word look[] = {
+    {.name = "none"},   {.name = "json"},           {.name = "pftrace"},
+    {.name = "flight"}, {.name = "page", .is = OS}, {.name = "profile", .is = OS},
+    {.name = NULL}};
 static const Word crowd[] = {{.name = "none"},
                              {.name = "busy", .is = OS | SPINS},
                              {.name = "idle"},

@@ -41,7 +41,7 @@ enum Property {
     MISPLACED = 1 << 19,  /* a place in which there may be no other */
     ENDLESS = 1 << 20,    /* an act that nobody grants */
     /* the rest */
-    OS = 1 << 21, /* signals, forks, plain threads: nothing for a simulation */
+    OS = 1 << 21,      /* signals, forks, plain threads: nothing for a simulation */
     SPINS = 1 << 23,   /* computes without a call */
     DIRECTS = 1 << 24, /* the director is a plain thread */
     RUNTIME_ENDS = 1 << 25,

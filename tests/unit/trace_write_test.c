@@ -33,8 +33,7 @@ static FILE *written(const TraceForm *form) {
 }
 
 /* JSON: on which P, from when to when, in ns. */
-static const unsigned wanted[SLICES][3] = {
-    {0, 10000, 30000}, {1, 30000, 50000}, {1, 50000, 60000}};
+static const unsigned wanted[SLICES][3] = {{0, 10000, 30000}, {1, 30000, 50000}, {1, 50000, 60000}};
 static void test_json(void) {
     char line[512];
     unsigned p, us, ns, long_us, long_ns, n = 0, outside = 0;
