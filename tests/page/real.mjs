@@ -73,13 +73,15 @@ for (const button of ['#timeline', '#again']) {
 }
 await page.click('#close');
 
-// A profile, without plumbing.
+// A profile, without plumbing. On a busy machine a second may have no sample of a worker.
 await page.selectOption('#seconds', '1');
-await page.click('button[data-title="CPU time"]');
-await until(() => shown instanceof Flame);
-const frames = await page.evaluate(() => shown.boxes.map(b => b.n.name));
-check(frames.includes('worker') && !frames.includes('goroutine_entry'), 'frames: ' + frames);
-await page.click('#close');
+for (let frames = []; !frames.includes('worker');) {
+  await page.click('button[data-title="CPU time"]');
+  await until(() => shown instanceof Flame);
+  frames = await page.evaluate(() => shown.boxes.map(b => b.n.name));
+  check(!frames.includes('goroutine_entry'), 'frames: ' + frames);
+  await page.click('#close');
+}
 await page.click('button[data-title^="Stacks"]');
 await until(() => shown instanceof Flame && shown.label.startsWith('Stacks'));
 const stacks = await page.evaluate(() => shown.boxes.map(b => b.n.name));
