@@ -971,13 +971,18 @@ static long figures(Player *p) {
 static long traces(Player *p) {
     char path[64];
     snprintf(path, sizeof path, "own-%d.%s", p->index, p->seed % 2 ? "pftrace" : "json");
+    add(&tracing, 1);
     int r = gort_trace_start(path);
     HOLDS(p, r == 0 || r == -EBUSY);
-    if (r < 0) return 0;
+    if (r < 0) {
+        add(&tracing, -1);
+        return 0;
+    }
     gort_region_begin("own");
     for (int i = 0; i < 5; i++) gort_yield();
     gort_region_end("own");
     HOLDS(p, gort_trace_stop() == 0 || get(&dying));
+    add(&tracing, -1);
     return 0;
 }
 static long regions(Player *p) {

@@ -229,10 +229,12 @@ static void asks_figures(Player *p) {
 }
 #ifndef LEAN
 static void traces(Player *p) {
+    add(&tracing, 1);
     int r = gort_trace_start(p->seed % 2 ? "noise.json" : "noise.pftrace");
     HOLDS(p, r == 0 || r == -EBUSY);
     test_pause(60);
     if (r == 0) HOLDS(p, gort_trace_stop() == 0 || get(&dying));
+    add(&tracing, -1);
 }
 #endif
 static void forks(Player *p) { fork_child(p, p->seed >> 30); }

@@ -129,7 +129,8 @@ extern const Act acts[];
 extern const Ender enders[];
 extern const Word starts[], wraps[], noises[], leaves[];
 extern bool hooked;
-extern int dying; /* atomic: the program ends its trace itself */
+extern int dying;   /* atomic: the program ends its trace itself */
+extern int tracing; /* atomic: players that are about to start a trace, or have not stopped it */
 
 /* What stands inside: the next costume, or the call. */
 void wear(Player *);

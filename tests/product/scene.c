@@ -18,7 +18,7 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 #endif
 
 bool hooked;
-int dying;
+int dying, tracing;
 static Scene *scene;
 static Player players[PLAYERS];
 static int directed, quit, round_no; /* atomic */
@@ -280,6 +280,15 @@ static void handle(int signo, int flags) {
 }
 static void handles_fault(int signo) { _exit(9); }
 
+/* Of a player that the end took between the start of its trace and the stop. The start is a
+ * blocking call: it may be over a moment after the runtime. */
+static void end_traces(void) {
+#ifndef LEAN
+    for (int i = 0; get(&tracing) > 0 && gort_trace_stop() != 0 && i < 500; i++) usleep(2000);
+    set(&tracing, 0);
+#endif
+}
+
 int scene_play(Scene *s) {
     static Growth growth;
     pthread_t page;
@@ -301,6 +310,7 @@ int scene_play(Scene *s) {
         CHECK_EQ(gort_main(body, 0, NULL), 0);
         CHECK_EQ(gort_count(), 0);
         after_end();
+        end_traces();
         if (!asked) growth_look(&growth, 1 + 2 + (s->env[CROWD] == 3 ? 2 * i : 0), NULL);
     }
     set(&quit, 1);
