@@ -26,9 +26,17 @@
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
 #define TIMELINE_MOST ((uint64_t)2 << 20)
 
+/* A number on its way to a function of gort_blocking, which may begin behind the end of the
+ * runtime. That function or the end takes it. */
+typedef struct Handed {
+    OwnFd file;      /* by who hands it on, and who takes it */
+    uint32_t ticket; /* atomic: even while it can be taken */
+} Handed;
+
 static struct {
-    OwnFd files[CONNECTIONS]; /* the connection's goroutine: the trace it sends */
-    uint32_t traces;          /* atomic: the page started the running trace */
+    OwnFd files[CONNECTIONS];   /* the connection's goroutine: the trace it sends */
+    Handed handed[CONNECTIONS]; /* the same file, for the function that writes it */
+    uint32_t traces;            /* atomic: the page started the running trace */
 } recordings;
 
 #define PLAIN_TEXT "text/plain; charset=utf-8"
@@ -281,31 +289,46 @@ static void answer_trace(int conn, const OwnFd *file, const TraceKind *k) {
     send_file(conn, file);
 }
 
+static bool take_handed(Handed *h, uint32_t ticket) {
+    return cas_seq(&h->ticket, &ticket, ticket | 1);
+}
+
 typedef struct LastSeconds {
-    OwnFd file;
+    Handed *handed;
+    uint32_t ticket;
     const TraceKind *kind;
 } LastSeconds;
 
 static bool open_last(LastSeconds *l, OwnFd *entry) {
     M *m = enter();
     int file = trace_file(entry);
-    if (file >= 0) l->file = own_fd(os_fd_away(file));
+    if (file >= 0) {
+        l->ticket = (load_rlx(&l->handed->ticket) | 1) + 1;
+        l->handed->file = own_fd(os_fd_away(file));
+        store_seq(&l->handed->ticket, l->ticket);
+    }
     leave(m);
     return file >= 0;
 }
 
 static long write_last(void *arg) {
     LastSeconds *l = arg;
-    long e = tracing_last(own_fd_number(&l->file), l->kind->form, l->kind->most);
-    own_fd_close(&l->file);
+    if (!take_handed(l->handed, l->ticket)) return -ENOTCONN;
+    OwnFd file = l->handed->file; /* the next connection may have its own there */
+    long e = tracing_last(own_fd_number(&file), l->kind->form, l->kind->most);
+    own_fd_close(&file);
     return e;
+}
+
+static void close_handed(Handed *h) {
+    if (take_handed(h, load_rlx(&h->ticket))) own_fd_close(&h->file);
 }
 
 /* The flight recorder's last seconds; it goes on meanwhile. */
 static void serve_last(int conn, const HttpRequest *r) {
     const TraceKind *k = trace_kind(r);
     OwnFd *entry = &recordings.files[conn];
-    LastSeconds last = {.kind = k};
+    LastSeconds last = {.handed = &recordings.handed[conn], .kind = k};
     long e = open_last(&last, entry) ? gort_blocking(write_last, &last) : -EMFILE;
     if (e == -EINVAL)
         page_answer_text(conn, r, 409,
@@ -469,7 +492,10 @@ void page_route(int conn, const HttpRequest *r) {
 /* The connections have gone. */
 void page_end_recordings(void) {
     stop_trace(NULL);
-    for (int i = 0; i < CONNECTIONS; i++) page_close(&recordings.files[i]);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        page_close(&recordings.files[i]);
+        close_handed(&recordings.handed[i]);
+    }
     Profile *const profiles[] = {&cpu_profile, &block_profile, &mutex_profile};
     for (size_t i = 0; i < count_of(profiles); i++) {
         profiles[i]->kind->end(profiles[i]);
