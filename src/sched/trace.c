@@ -201,8 +201,11 @@ static TraceBuf *open_buf(M *m, uint32_t session, int kind) {
         begin_chunk(b);
         store_rel(&b->session, session); /* pairs with the reader: `at` is this session's */
         bool ran = kind != EV_START && kind != EV_RESUME && kind != EV_EXISTS &&
-                   kind != EV_SYSEXIT; /* it was in a call, and its P may be another thread's */
-        if (ran && m && m->p && m->curg) trace_put_resume(m, m->curg); /* as the trace began */
+                   kind != EV_SYSEXIT;     /* it was in a call, and its P may be another thread's */
+        if (ran && m && m->p && m->curg) { /* as the trace began */
+            trace_put_existing(m, m->curg);
+            trace_put_resume(m, m->curg);
+        }
     }
     return b;
 }
@@ -289,11 +292,6 @@ void trace_put_block(M *m, G *gp, int reason) {
     trace_put(m, EV_BLOCK, gp->id, reason);
 }
 
-void trace_put_start(M *m, G *gp) {
-    TraceBuf *b = buf_of(m, EV_START);
-    if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, true, NULL, 0);
-}
-
 /* A READY is of the same moment as the event before: of the goroutine's creation, or, on g0, of the
  * poller's or timer's that readies it. */
 INLINE bool same_moment(const TraceBuf *b, const M *m) {
@@ -345,6 +343,17 @@ void trace_put_existing(M *m, G *gp) {
     put_more(m, EV_EXISTS, gp->id, (int)load_acq(&gp->status), true, more, 1);
     if (!(gp->flags & GF_NAMED) || gp->stack == NULL) return;
     if (read_memory((uintptr_t)gp->stack->name, name, sizeof name)) put_name(m, gp, name);
+}
+
+/* A goroutine that was being made as the trace began may have been missed by the list of those that
+ * exist: it had looked whether there is a trace, and had no status yet. So the first turn of each
+ * that has been as it is since then tells its name, once more for most. (One that ran already:
+ * open_buf.) */
+#define MISSED (20 * GORT_MS)
+void trace_put_start(M *m, G *gp, bool direct) {
+    if (unlikely(gp->since < t.ns0 + MISSED) && trace_session() != 0) trace_put_existing(m, gp);
+    TraceBuf *b = buf_of(m, EV_START);
+    if (likely(b != NULL)) put(b, m, EV_START, gp->id, 0, direct, NULL, 0);
 }
 
 void trace_put_region(M *m, G *gp, const char *text, int begins) {

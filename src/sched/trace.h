@@ -59,7 +59,7 @@ extern uint32_t trace_on;
 INLINE uint32_t trace_session(void) { return load_rlx(&trace_on) & ~TRACE_PROFILE; }
 
 NOINLINE void trace_put(M *m, int kind, uint64_t g, int x);
-NOINLINE void trace_put_start(M *m, G *gp);
+NOINLINE void trace_put_start(M *m, G *gp, bool direct);
 NOINLINE void trace_put_block(M *m, G *gp, int reason);
 NOINLINE void trace_put_create(M *m, G *gp);
 NOINLINE void trace_put_ready(M *m, G *gp);
@@ -82,9 +82,9 @@ NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);
     } while (0)
 /* With a name each is a USDT probe too (probe.h), with the arguments that follow the name. */
 #define trace_create(m, gp) TRACE2_(create, (gp)->id, (gp)->fn, trace_put_create((m), (gp)))
-#define trace_start(m, gp) TRACE1_(start, (gp)->id, trace_put((m), EV_START, (gp)->id, 0))
+#define trace_start(m, gp) TRACE1_(start, (gp)->id, trace_put_start((m), (gp), false))
 /* Right behind the event by which another goroutine left m: at the same moment. */
-#define trace_start_direct(m, gp) TRACE1_(start, (gp)->id, trace_put_start((m), (gp)))
+#define trace_start_direct(m, gp) TRACE1_(start, (gp)->id, trace_put_start((m), (gp), true))
 #define trace_block(m, gp, reason) \
     TRACE2_(block, (gp)->id, (reason), trace_put_block((m), (gp), (reason)))
 #define trace_ready(m, gp) TRACE1_(ready, (gp)->id, trace_put_ready((m), (gp)))

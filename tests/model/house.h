@@ -125,7 +125,7 @@ void sim_waited(int64_t deadline) {}
 M *idle_m_get_locked(void) { return NULL; }
 void maker_want_spare_locked(void) {}
 void trace_put(M *m, int kind, uint64_t g, int x) {}
-void trace_put_start(M *m, G *gp) {}
+void trace_put_start(M *m, G *gp, bool direct) {}
 void trace_put_block(M *m, G *gp, int reason) {}
 void trace_put_ready(M *m, G *gp) {}
 

@@ -115,7 +115,7 @@ void soft_close(M *m) {}
 M *m_adopt(void) { wrong("a thread without an M"); }
 void capture_here(M *m, void *context) {}
 void trace_put(M *m, int kind, uint64_t g, int x) {}
-void trace_put_start(M *m, G *gp) {}
+void trace_put_start(M *m, G *gp, bool direct) {}
 void trace_put_block(M *m, G *gp, int reason) {}
 void trace_put_ready(M *m, G *gp) {}
 void trace_put_resume(M *m, G *gp) {}
