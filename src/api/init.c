@@ -27,6 +27,7 @@
 #include "gc/boehm.h"
 #include "mem/compact_stack.h"
 #include "base/env.h"
+#include "base/fatal.h"
 #include "base/upstairs.h"
 #include "sched/body.h"
 #include "sched/goexit.h"
@@ -439,6 +440,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     if (fn == NULL) return -EINVAL;
     uint32_t idle = 0;
     if (!cas_seq(&sched.busy, &idle, 1)) return -EBUSY;
+    fatal_watch_exit();
     env_read(); /* before the first system call, which may be one that is made to fail */
     M *m = getm();
     if (m == NULL && (m = m_adopt_or_null()) == NULL) {

@@ -20,6 +20,20 @@
 
 static int speaker; /* atomic: the tid of the thread that reports; 0: nobody */
 
+/* The process exits while another thread reports: the report is let finish, and the status is the
+ * abort's. Not for ever: a program may leave its handler of SIGABRT by a jump. */
+#define LET_FINISH (5 * GORT_SEC)
+static void let_finish(void) {
+    int64_t until = os_now() + LET_FINISH;
+    if (in_forked_child()) return;
+    for (int who; (who = load_rlx(&speaker)) != 0 && who != os_gettid() && os_now() < until;)
+        os_nap(GORT_MS);
+}
+void fatal_watch_exit(void) {
+    static bool watched; /* by the one that starts a runtime */
+    if (!watched) watched = atexit(let_finish) == 0;
+}
+
 bool first_to_speak(void) {
     int nobody = 0;
     return cas_acq(&speaker, &nobody, os_gettid());

@@ -9,6 +9,8 @@
  * handler. */
 void fatal_report(uintptr_t from, const char *format, ...) PRINTF(2, 3);
 
+void fatal_watch_exit(void); /* gort_main */
+
 /* The calling thread reports; false: a thread does already. For callers with a report of their own.
  * The second waits while another thread reports; false: it is this one. */
 bool first_to_speak(void);
