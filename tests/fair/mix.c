@@ -485,7 +485,9 @@ static void shares(int64_t now) {
 static int64_t bound_of(const Actor *a) {
     /* its timer starts a goroutine, or it is one that has not begun */
     if (a->kind->body == timed || a->gp == NULL) return child_bound;
-    return bound + (a->soft ? SOFT_LATE : 0);
+    /* a player is said to be runnable just before its partner sends, who may wait for its thread */
+    bool soft = a->soft || (a->partner && a->partner->soft);
+    return bound + (soft ? SOFT_LATE : 0);
 }
 
 void machine_watch(int64_t now) {

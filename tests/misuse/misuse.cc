@@ -398,6 +398,7 @@ static const Call *call_named(const char *name) {
 static State state;
 static const Call *call;
 static Out out;
+static int subject_began; /* atomic */
 static int subject_ended; /* atomic: it went on behind the state */
 static int caught;
 static jmp_buf back; /* of the subject, in the state */
@@ -479,6 +480,7 @@ static void through() {
 
 static void subject(void *) {
     char line[64];
+    tell(&subject_began);
     int n = snprintf(line, sizeof line, "subject %lu\n", (unsigned long)gort_id());
     if (write(1, line, (size_t)n) != n) abort();
     through();
@@ -561,9 +563,10 @@ static int scene(int, char **) {
         gort_group_wait(group);
     } else {
         gort_sleep(GORT_MS);
-        while (!over(&subject_ended) && !is_left()) gort_sleep(GORT_MS);
+        while (!over(&subject_ended) &&
+               !(is_left() && over(&subject_began) && gort_count() <= others))
+            gort_sleep(GORT_MS);
     }
-    (void)others;
     gort_sleep(2 * GORT_MS);
     healthy();
     tell(&stop_bystanders);
