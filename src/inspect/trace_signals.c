@@ -27,6 +27,7 @@
 #include "os/os.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "arch.h"
 
@@ -85,25 +86,41 @@ static Ending ending_by(int signo) {
     return now - since < GORT_SEC ? ENDING_SAME : ENDING_AGAIN;
 }
 
+static void let_in(int signo) {
+    uint64_t bit = SIGNAL_BIT(signo);
+    os_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&bit, 0, sizeof bit, 0, 0);
+}
+
+/* This thread, now. */
+static void end_by(int signo) {
+    signal_to_default(signo);
+    let_in(signo);
+    os_tgkill(os_gettid(), signo);
+}
+
+/* Its own signal is masked here. A descriptor sends more of them than a handler could return from:
+ * each would begin on top of the one before, until the stack is full. Others are let in once it is
+ * known that this is the first. */
 static void on_last_signal(int signo, siginfo_t *info, void *context) {
     int saved = errno;
     bool repeats = fault_repeats(signo, info, context), child = in_any_child();
     if (os_getpid() == 1 && !repeats) return;
     bool request = !child && is_request(signo, info);
+    bool often = !child && signal_comes_often(signo, info);
     Ending which = request ? ending_by(signo) : ENDING_FIRST;
     if (which == ENDING_SAME) return;
     if (which == ENDING_AGAIN) {
         print_fd(2, "gort: a second signal: the trace is not whole\n");
-        signal_to_default(signo);
-        os_tgkill(os_gettid(), signo);
+        end_by(signo);
     }
-    if (!request && (child || !signal_comes_often(signo, info))) signal_to_default(signo);
+    if (!request && !often) signal_to_default(signo);
+    if (!often) let_in(signo);
     if (!child && tracing_writes_here()) {
         tracing_dies_by(signo); /* one that repeats does not wait */
     } else {
         if (!child) tracing_fatal();
-        signal_to_default(signo);
-        if (!repeats) os_tgkill(os_gettid(), signo); /* not masked here: at once */
+        if (repeats) signal_to_default(signo);
+        else end_by(signo);
     }
     errno = saved;
 }
@@ -116,12 +133,11 @@ static bool action_is(int signo, bool ours) {
 }
 
 void trace_signals_install(void) {
-    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | HANDLER_STACK};
+    struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_RESTART | HANDLER_STACK};
     sa.sa_sigaction = on_last_signal;
+    sigfillset(&sa.sa_mask);
     for (int signo = 1; signo <= SIGNAL_MOST; signo++) {
         if (!guards(signo) || !action_is(signo, false)) continue;
-        sigfillset(&sa.sa_mask);
-        sigdelset(&sa.sa_mask, signo);
         sigaction_at_once(signo, &sa, NULL);
     }
 }
