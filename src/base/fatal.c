@@ -10,6 +10,7 @@
  * In a child (fork.c) the goroutines are the parent's; by vfork, so are `speaker` and libc's lock
  * in abort(). So a child prints the line only, and one that shares the memory exits with status 2.
  */
+#include "base/deadline.h"
 #include "base/fatal.h"
 #include "base/fork.h"
 #include "base/print.h"
@@ -24,7 +25,7 @@ static int speaker; /* atomic: the tid of the thread that reports; 0: nobody */
  * abort's. Not for ever: a program may leave its handler of SIGABRT by a jump. */
 #define LET_FINISH (5 * GORT_SEC)
 static void let_finish(void) {
-    int64_t until = os_now() + LET_FINISH;
+    int64_t until = time_after(os_now(), LET_FINISH);
     if (in_forked_child()) return;
     for (int who; (who = load_rlx(&speaker)) != 0 && who != os_gettid() && os_now() < until;)
         os_nap(GORT_MS);
