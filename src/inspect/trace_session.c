@@ -131,13 +131,15 @@ static void wait_for_beginning(void) {
     while (load_acq(&t.state) == STARTING && os_now() < until) os_nap(GORT_MS);
 }
 
-/* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. */
+/* Afterwards no thread finishes a chunk (trace.c). patience 0: waits for ever. This thread does not
+ * wait for its own: a handler of the program's that calls exit() may have come in the middle. */
 static void switch_off(int64_t patience) {
     int64_t until = patience ? time_after(os_now(), patience) : GORT_FOREVER;
+    const TraceBuf *mine = getm() ? getm()->trace : NULL;
     and_seq(&trace_on, TRACE_PROFILE);
     fence_full(); /* pairs with next_chunk */
     for (TraceBuf *b = load_acq(&t.all); b; b = b->all)
-        while (load_acq(&b->busy) && os_now() < until) os_nap(20 * GORT_US);
+        while (b != mine && load_acq(&b->busy) && os_now() < until) os_nap(20 * GORT_US);
 }
 
 static bool flight_is_on(void) { return trace_session() != 0 && t.flight; }
