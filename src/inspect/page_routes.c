@@ -26,10 +26,10 @@
 #define TRACE_MOST ((uint64_t)32 << 20) /* bytes of events */
 #define TIMELINE_MOST ((uint64_t)2 << 20)
 
-/* A number on its way to a function of gort_blocking, which may begin behind the end of the
- * runtime. That function or the end takes it. */
+/* A file on its way to a function of gort_blocking, which may begin after the runtime has ended.
+ * The function takes it, or the end does: the CAS of ticket decides. */
 typedef struct Handed {
-    OwnFd file;      /* by who hands it on, and who takes it */
+    OwnFd file;      /* owner of the ticket; written before it */
     uint32_t ticket; /* atomic: even while it can be taken */
 } Handed;
 
