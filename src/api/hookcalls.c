@@ -7,6 +7,7 @@
 #include "base/san.h"
 #include "sync/sema.h"
 #include "io/close.h"
+#include "sched/body.h"
 #include "sched/goexit.h"
 #include "io/fdcall.h"
 #include "sched/schedule.h"
@@ -215,6 +216,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .own_close = hook_own_close,
         .epoll = hook_epoll,
         .poll = poll_until,
+        .body_tid = body_tid,
+        .body_over = body_over,
+        .run_main = hook_run_main,
         .descs = desc_table,
         .in_child = in_any_child,
         .in_sharing_child = hook_in_sharing_child,

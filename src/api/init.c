@@ -66,6 +66,7 @@ static struct {
     char **argv;
     int result;
     Note done;
+    Stack *first; /* the body of goroutine 1; NULL: it has none */
 } run;
 
 /* ---- goroutine 1 ----------------------------------------------------------------------------- */
@@ -469,7 +470,8 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         open_up();
         inspection->opened();
         sched.main_by = m;
-        r = go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
+        r = run.first ? go_on_body(m, run.first, "main", main_goroutine, NULL, (uintptr_t)fn + 1)
+                      : go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         sched.main_by = NULL;
         sub_seq(&sched.in_syscall, 1);
         if (r == 0) {
@@ -493,6 +495,24 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     sysfault_report();
     store_seq(&sched.busy, 0);
     return r;
+}
+
+static struct {
+    int (*fn)(int, char **);
+    int argc;
+    char **argv;
+} leading;
+
+static void lead(void) {
+    gort_main(leading.fn, leading.argc, leading.argv);
+    fatal("no runtime for a program whose threads are to be goroutines"); /* it has said why */
+}
+
+int hook_run_main(size_t stack, int (*fn)(int, char **), int argc, char **argv) {
+    leading.fn = fn;
+    leading.argc = argc;
+    leading.argv = argv;
+    return body_lead(stack, lead, &run.first);
 }
 
 EXPORT int gort_version(void) { return GORT_VERSION_NUM; }

@@ -21,6 +21,11 @@
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread has no M. It clears `left`, and the stack can be used again.
  *
+ *   B6  body_lead: a whole program's threads are to be goroutines. Its first thread, before main,
+ *       puts another body on (of a donor, `host`), and the runtime lives there; what main knows as
+ *       its thread is a body like others, on a new stack. The descriptors exchange their tids: libc
+ *       reaches the kernel thread (setuid) by the host's.
+ *
  * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
  * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows
  * with a context that jumps to live().
@@ -79,7 +84,9 @@ struct Body {
     M *maker;
     sigset_t mask; /* the maker's: destructors run with it */
     RobustHead *robust;
-    void *start; /* where pthread_exit and gort_exit jump to, in live() */
+    void *start;        /* where pthread_exit and gort_exit jump to, in live() */
+    int *tid_at;        /* in the descriptor */
+    void (*host)(void); /* B6; else NULL */
     /* bodies.lock: */
     bool ending; /* there is, or was, a kernel thread that ends it */
     Body *next;
@@ -135,14 +142,14 @@ static int *descriptor_tid(Body *b) {
 
 /* B2. */
 static bool leave_kernel(Body *b) {
-    int *tid = descriptor_tid(b);
     size_t size = 0;
-    if (tid == NULL || !leave_rseq(b->tp)) return false;
+    if (b->tid_at == NULL) b->tid_at = descriptor_tid(b);
+    if (b->tid_at == NULL || !leave_rseq(b->tp)) return false;
     if (os_sys(SYS_get_robust_list, 0, (long)&b->robust, (long)&size, 0, 0, 0) < 0)
         b->robust = NULL;
     os_sys(SYS_set_robust_list, 0, sizeof(RobustHead), 0, 0, 0, 0);
     os_sys(SYS_set_tid_address, 0, 0, 0, 0, 0, 0);
-    *tid = b->tid;
+    *b->tid_at = b->tid;
     return true;
 }
 
@@ -163,7 +170,7 @@ static void robust_end(Body *b) {
 /* A life: returns on the kernel thread that ends the body. Its own frame, since registers do not
  * outlive a jump. The goroutine ends inside: until it has, the runtime's end may take it, and jumps
  * here (forsaken). */
-static NOINLINE void live(Body *b) {
+static NOINLINE void live(Body *b, bool donates) {
     union {
         sigjmp_buf jump;
         __pthread_unwind_buf_t libc; /* which unwinds a thread down to here */
@@ -171,27 +178,35 @@ static NOINLINE void live(Body *b) {
     b->start = start.jump;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
-        arch_donate(&b->sp, &b->donated);
+        if (donates) arch_donate(&b->sp, &b->donated);
         goroutine_with_body();
     }
     if (!b->lost) end_with_body(&b->sp);
     __pthread_unregister_cancel(&start.libc);
 }
 
-static void *donor(void *arg) {
-    Body *b = arg;
+static void note_thread(Body *b) {
     b->tp = ARCH_THREAD_POINTER();
     b->m = &tls_m;
     b->runner = &tls_runner;
     b->errno_at = __errno_location();
     b->handling = m_handling_here();
+}
+
+static void *donor(void *arg) {
+    Body *b = arg;
+    note_thread(b);
     if (!leave_kernel(b)) {
         store_rel(&b->donated, REFUSED);
         os_futex_wake(&b->donated, 1);
         return NULL;
     }
     pthread_detach(pthread_self());
-    live(b);
+    if (b->host) {
+        arch_donate(&b->sp, &b->donated);
+        b->host();
+    }
+    live(b, true);
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
     arch_guard_set(0); /* none of ours: its stack does not grow */
@@ -295,13 +310,15 @@ static Stack *body_stack(size_t size) {
     return s;
 }
 
+static int next_tid(void) { return FIRST_TID + (int)(add_rlx(&bodies.tids, 1) % MOST_TIDS); }
+
 /* In a call that is announced as blocking: the runtime may end meanwhile, and the body is there for
  * the next taker. */
 static long make_body(void *size) {
     Stack *s = body_stack(*(size_t *)size);
     if (s == NULL) return -ENOMEM;
     Body *b = body_of(s);
-    *b = (Body){.tid = FIRST_TID + (int)(add_rlx(&bodies.tids, 1) % MOST_TIDS), .maker = getm()};
+    *b = (Body){.tid = next_tid(), .maker = getm()};
     int r = donate(b);
     if (r < 0) stack_custom_free(s);
     else push_ready(b);
@@ -326,6 +343,57 @@ Stack *body_take(size_t size, int *error) {
 }
 
 void body_untake(Stack *s) { push_ready(body_of(s)); }
+
+#define HOST_STACK ((size_t)256 << 10)
+
+static Body *make_host(void (*host)(void), int *error) {
+    Stack *s = body_stack(HOST_STACK + sizeof(Body) + LIBC_ROOM + m_tls_bytes());
+    *error = -ENOMEM;
+    if (s == NULL) return NULL;
+    Body *b = body_of(s);
+    *b = (Body){.tid = next_tid(), .maker = getm(), .host = host};
+    *error = donate(b);
+    if (*error == 0) return b;
+    stack_custom_free(s);
+    return NULL;
+}
+
+static void first_thread(void *body) {
+    live(body, false);
+    fatal("the program's first thread has ended as a goroutine");
+}
+
+/* The kernel thread of d from now on. No variable of the thread is used behind the change. */
+static NOINLINE NORETURN void go_on_as(Body *d) {
+    void *never;
+    *d->tid_at = os_gettid();
+    os_sys(SYS_set_robust_list, (long)d->robust, sizeof(RobustHead), 0, 0, 0, 0);
+    arch_tp_set(d->tp);
+    arch_switch(&never, d->sp);
+    __builtin_unreachable();
+}
+
+int body_lead(size_t size, void (*host)(void), Stack **first) {
+    int error;
+    sigset_t all;
+    if (!supported()) return -ENOTSUP;
+    leave(enter()); /* bodies know their maker's thread */
+    Body *d = make_host(host, &error);
+    if (d == NULL) return error;
+    Stack *s = body_stack(size + sizeof(Body));
+    if (s == NULL) return -ENOMEM;
+    Body *b = body_of(s);
+    *b = (Body){.tid = next_tid(), .maker = getm()};
+    note_thread(b);
+    b->tid_at = (int *)(void *)(b->tp + ((char *)d->tid_at - d->tp));
+    b->sp = arch_first_frame((char *)b, first_thread, b);
+    if (!leave_kernel(b)) return -ENOTSUP;
+    *first = s;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &b->mask);
+    m_unadopt();
+    go_on_as(d);
+}
 
 /* ---- on g0 ----------------------------------------------------------------------------------- */
 
@@ -354,6 +422,12 @@ void body_doff(M *m, G *gp) {
 
 /* ---- end ------------------------------------------------------------------------------------- */
 
+int body_tid(G *gp) { return body_of(gp->stack)->tid; }
+void body_over(G *gp) {
+    Body *b = body_of(gp->stack);
+    robust_end(b);
+    if (b->robust) b->robust->first = b->robust;
+}
 void body_exit(G *gp) { siglongjmp(body_of(gp->stack)->start, 1); }
 
 /* On the kernel thread that ends a body whose goroutine is lost: no destructor gets what it had. */
@@ -449,6 +523,9 @@ void body_untake(Stack *s) {}
 void body_wear(M *m, G *gp) {}
 void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }
+int body_tid(G *gp) { return 0; }
+void body_over(G *gp) {}
+int body_lead(size_t size, void (*host)(void), Stack **first) { return -ENOTSUP; }
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}
 void bodies_forget(void) {}

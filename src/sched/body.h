@@ -20,9 +20,15 @@ INLINE M *home_anywhere(const G *gp) { return has_body(gp) ? &body_home : NULL; 
 Stack *body_take(size_t size, int *error);
 void body_untake(Stack *s);   /* its goroutine does not begin */
 void *body_context(Stack *s); /* where it begins */
+/* The calling thread, in its program's context: the kernel thread goes on in host(), which does not
+ * return, as another thread to libc; *first is a stack for one goroutine, which is the caller's
+ * thread to libc. Returns only an error. */
+int body_lead(size_t size, void (*host)(void), Stack **first);
 /* On g0: the thread takes gp's thread pointer on, and its own again. */
 void body_wear(M *m, G *gp);
 void body_doff(M *m, G *gp);
+int body_tid(G *gp);   /* its number, by which locks know it */
+void body_over(G *gp); /* gp itself, which goes on: robust mutexes that it holds have no owner */
 NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */
 /* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */
 void body_release(Stack *s, bool lost);

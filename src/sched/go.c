@@ -372,7 +372,21 @@ INLINE bool start_straight(M *m, gort_fn *fn, void *arg, uintptr_t pc) {
     return true;
 }
 
-/* A goroutine on a body, which is made outside of the section. */
+/* A goroutine on a body. In a section. */
+int go_on_body(M *m, Stack *s, const char *name, gort_fn *fn, void *arg, uintptr_t pc) {
+    G *gp = g_alloc(m);
+    if (unlikely(gp == NULL)) return -ENOMEM;
+    fill_in(m, gp, fn, arg, pc);
+    gp->flags = GF_NAMED | GF_SOFT;
+    gp->home = &body_home;
+    gp->stack = s;
+    gp->sp = body_context(s);
+    copy_name(s->name, sizeof s->name, name ? name : "");
+    go_begins(m, gp);
+    return 0;
+}
+
+/* The body is made outside of the section. */
 static int go_with_body(const gort_attr *attr, gort_fn *fn, void *arg, uintptr_t pc) {
     size_t size = attr->stack_size ? attr->stack_size : settings.stack_size;
     int error;
@@ -381,22 +395,10 @@ static int go_with_body(const gort_attr *attr, gort_fn *fn, void *arg, uintptr_t
     Stack *s = body_take(size < MIN_STACK ? MIN_STACK : size, &error);
     if (s == NULL) return error;
     M *m = enter();
-    bool running = load_acq(&sched.running);
-    G *gp = running ? g_alloc(m) : NULL;
-    if (unlikely(gp == NULL)) {
-        leave(m);
-        body_untake(s);
-        return running ? -ENOMEM : -ENOTCONN;
-    }
-    fill_in(m, gp, fn, arg, pc);
-    gp->flags = GF_NAMED | GF_SOFT;
-    gp->home = &body_home;
-    gp->stack = s;
-    gp->sp = body_context(s);
-    copy_name(s->name, sizeof s->name, attr->name ? attr->name : "");
-    go_begins(m, gp);
+    int r = load_acq(&sched.running) ? go_on_body(m, s, attr->name, fn, arg, pc) : -ENOTCONN;
     leave(m);
-    return 0;
+    if (r < 0) body_untake(s);
+    return r;
 }
 
 static int go_checked(const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,

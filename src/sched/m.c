@@ -278,6 +278,12 @@ static void thread_ends(void *arg) {
     m_record_free(m);
 }
 
+void m_unadopt(void) {
+    M *m = getm();
+    if (sees_ends) pthread_setspecific(thread_end, NULL);
+    thread_ends(m);
+}
+
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
     __attribute__((weak));
 

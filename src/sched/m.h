@@ -23,6 +23,7 @@ void m_fork(bool before); /* forkgate.c */
 /* m's thread is gone. One that ends in order says so itself, before it is gone. */
 void m_count_out(M *m);
 void m_forget_others(void); /* in a child, which has none of its parent's other threads */
+void m_unadopt(void);       /* the calling plain thread has no record any more */
 M *m_adopt_or_null(void);   /* as m_adopt (sched.h); NULL: no memory */
 
 /* When a runtime starts: where plugins that are open keep a thread's exceptions. */

@@ -203,6 +203,7 @@ INLINE M *ready_and_yield(M *m, G *gp) {
  * In a section. */
 int go_start(M *m, const gort_attr *attr, gort_fn *fn, void *arg, const void *copy, size_t size,
              uintptr_t pc);
+int go_on_body(M *m, Stack *s, const char *name, gort_fn *fn, void *arg, uintptr_t pc);
 
 NORETURN void ends_in_child(void); /* go.c: the current goroutine ends in a child */
 
