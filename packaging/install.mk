@@ -15,7 +15,7 @@ VERSION    := $(shell sed -n 's/^.define GORT_VERSION "\(.*\)"/\1/p' include/gor
 SONAME     := libgort.so.$(firstword $(subst ., ,$(VERSION)))
 
 MANPAGES   := $(wildcard man/*.[1-9])
-SCRIPTS    := tools/gort-new
+SCRIPTS    := tools/gort-new tools/gort-run
 # Built where their parts are present, and installed where they were built.
 TOOLS       = $(wildcard $(OUT)/bin/*)
 HOOK        = $(wildcard $(OUT)/libgort-hook.so)

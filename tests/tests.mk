@@ -33,6 +33,9 @@ TEST_BIN := $(TEST_SRC:tests/%.c=$(OUT)/tests/%)
 HOOK_TESTS := $(if $(SAN),,$(sort $(wildcard tests/hook/*.c)))
 TEST_BIN += $(HOOK_TESTS:tests/%.c=$(OUT)/tests/%)
 TEST_BIN += $(HOOK_TESTS:tests/hook/%.c=$(OUT)/tests/preload/%)
+# Programs made for threads, which know nothing of gort. Run as they are, too: "native".
+THREADS_TESTS := $(if $(SAN),,$(sort $(wildcard tests/threads/*.c)))
+TEST_BIN += $(THREADS_TESTS:tests/%.c=$(OUT)/tests/%)
 # What a program sees, once more with the shared library.
 SO_TESTS := $(if $(SAN)$(TEST_RUNNER),,$(wildcard tests/api/*.c tests/prog/*.c))
 TEST_BIN += $(patsubst tests/api/%.c,$(OUT)/tests/api-so/%,\
@@ -79,6 +82,10 @@ $(OUT)/tests/hook/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 $(OUT)/tests/preload/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) $< $(HOOK_LINK) -lgort -o $@
+$(OUT)/tests/threads/%: tests/threads/%.c $(OUT)/libgort-hook.so
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP $< -o $@
 define with_so
 $(OUT)/tests/$(1)-so/%: $(OUT)/tests/$(1)/%.o $(OUT)/libgort.so
 	$$(Q)mkdir -p $$(@D)

@@ -2,7 +2,7 @@
 #
 # It finds libgort.so beside itself, and is to be loaded before libc: linked first, or preloaded.
 
-HOOK_SRC := $(sort $(wildcard src/hook/*.c))
+HOOK_SRC := $(sort $(wildcard src/hook/*.c src/threads/*.c))
 HOOK_OBJ := $(HOOK_SRC:%.c=$(OUT)/pic/%.o)
 
 .PHONY: hook

@@ -22,7 +22,7 @@
 
 #include "base/base.h" /* first: it defines _GNU_SOURCE */
 #include "base/deadline.h"
-#define exit_hook_jumped hook_jumped /* libgort's is not exported (once_join.c) */
+#define exit_hook_jumped hook_jumped /* libgort's is not exported (once.c) */
 #include "sched/body.h"
 #include "sched/goexit.h"
 #include "api/hookcalls.h"
@@ -39,6 +39,7 @@
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,7 +63,8 @@
     X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) \
     X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock) \
     X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post) \
-    X(pthread_once) X(pthread_join) X(pthread_tryjoin_np) \
+    X(pthread_once) X(pthread_join) X(pthread_tryjoin_np) X(pthread_clockjoin_np) \
+    X(pthread_create) X(pthread_detach) X(pthread_exit) X(thrd_create) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigaltstack) \
@@ -321,7 +323,9 @@ void values_run_out(void); /* the current goroutine ends */
 /* Without destructors: the goroutine was stopped for good. Any thread that has no P. */
 void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
-void values_bound(int more);         /* mutex.c locks the goroutine to its thread, or unlocks it */
+/* Destructors of the current goroutine's values, which are libc's. True: some have run. */
+bool keys_destroy_round(void);
+void values_bound(int more); /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 

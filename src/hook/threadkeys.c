@@ -218,3 +218,16 @@ void values_to_thread(void *values) {
             libc(pthread_setspecific)(key, v->value);
     }
 }
+
+bool keys_destroy_round(void) {
+    bool any = false;
+    for (uint32_t key = 0; key < KEYS; key++) {
+        void *value = load_rlx(&keys[key].word) & 1 ? libc(pthread_getspecific)(key) : NULL;
+        if (value == NULL) continue;
+        libc(pthread_setspecific)(key, NULL);
+        if (keys[key].destroy == NULL) continue;
+        any = true;
+        keys[key].destroy(value);
+    }
+    return any;
+}

@@ -13,7 +13,7 @@ io
 debug
 inspect
 api gc
-hook'
+hook threads'
 # A room that has to call upwards: "from to reason". None has.
 exceptions=''
 

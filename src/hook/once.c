@@ -1,5 +1,5 @@
 /*
- * pthread_once and pthread_join.
+ * pthread_once.
  *
  * An init routine may park. Another goroutine that comes meanwhile must not wait in libc, on the
  * thread that the first has to come back to: it parks, also where a plain thread runs the routine.
@@ -126,10 +126,4 @@ HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (!here()) return libc(pthread_once)(once, init);
     once_enter(once, init);
     return 0;
-}
-
-HOOK int pthread_join(pthread_t thread, void **value) {
-    if (!here()) return libc(pthread_join)(thread, value);
-    int r = libc(pthread_tryjoin_np)(thread, value); /* not TSan's, which counts joins */
-    return r == EBUSY ? (int)libc_blocking(pthread_join, thread, value, 0, 0, 0, 0) : r;
 }

@@ -1,0 +1,397 @@
+/*
+ * Threads begin and end: pthread_create, join, detach, exit, and C11's names for them.
+ *
+ * A goroutine with a body runs shell(), life after life:
+ *
+ *   T1  life_begin takes a spare one of that stack size, or makes one and waits until it says
+ *       who it is; fills in the life, counts it, gives `begin`.
+ *   T2  thread_life calls the function. pthread_exit and cancellation unwind to there, as to the
+ *       start of a thread: libc's frame for that is entered anew for each life.
+ *   T3  The life ends as libc ends a thread's: destructors of the thread's C++ objects and of its
+ *       keys run, robust mutexes get a dead owner. Then every __thread variable gets its first
+ *       value, errno and locale likewise: the next life finds what a new thread finds.
+ *   T4  Detached: the Thread is spare. Else it waits for its joiner as THREAD_ENDED, gives `over`,
+ *       and the joiner makes it spare. Until then its id is not used again.
+ *   T5  Where there are spare ones enough, or a life cannot be undone (libc does not tell where it
+ *       notes that a thread was cancelled), the goroutine ends, and libc ends its thread.
+ *
+ * What is not undone: libc's own variables (malloc's cache, the resolver's state), which the next
+ * life can use.
+ *
+ * The program ends when main returns. Where main has called pthread_exit it waits for the last
+ * life, and calls exit.
+ */
+#include "threads/threads.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <string.h>
+#include <threads.h>
+
+#define SPARES 1000
+#define KEY_ROUNDS 4 /* PTHREAD_DESTRUCTOR_ITERATIONS */
+
+Threads threads;
+Thread first_thread;
+static __thread Thread *me;
+static gort_sem all_ended; /* to main, after its pthread_exit */
+
+Thread *thread_me(void) { return me; }
+
+M *threads_lock(void) {
+    M *m = core->enter();
+    core->lock(&threads.lock);
+    return m;
+}
+void threads_unlock(M *m) {
+    core->unlock(&threads.lock);
+    core->leave(m);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static Thread **bucket_of(pthread_t id) {
+    return &threads.buckets[(uintptr_t)id / 4096 % THREAD_BUCKETS];
+}
+
+Thread *thread_find(pthread_t id) {
+    Thread *t = *bucket_of(id);
+    while (t && t->id != id) t = t->next;
+    return t && t->state != THREAD_SPARE ? t : NULL;
+}
+
+static void thread_enter(Thread *t) {
+    M *m = threads_lock();
+    Thread **at = bucket_of(t->id);
+    t->next = *at;
+    *at = t;
+    threads_unlock(m);
+}
+
+static void thread_strike(Thread *t) {
+    M *m = threads_lock();
+    Thread **at = bucket_of(t->id);
+    while (*at != t) at = &(*at)->next;
+    *at = t->next;
+    threads_unlock(m);
+}
+
+/* ---- a life ---------------------------------------------------------------------------------- */
+
+/* Where libc notes in its descriptor that a thread is cancelled or exits. 0: it does not tell. */
+static size_t cancel_word(void) {
+    static const uint32_t *entry; /* bits, elements, offset */
+    if (entry == NULL) entry = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling");
+    return entry ? entry[2] : 0;
+}
+
+/* Also an allocator's, which has no destructor here (threadkeys.c). */
+static bool is_kept(const struct dl_phdr_info *info) {
+    const char *file = strrchr(info->dlpi_name, '/');
+    file = file ? file + 1 : info->dlpi_name;
+    if (known.allocator && info->dlpi_addr == known.allocator) return true;
+    return strncmp(file, "libc.so", 7) == 0 || strncmp(file, "ld-linux", 8) == 0 ||
+           strncmp(file, "libgort", 7) == 0;
+}
+
+static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
+    if (info->dlpi_tls_data == NULL || is_kept(info)) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_TLS) continue;
+        char *to = info->dlpi_tls_data;
+        __builtin_memcpy(to, (const void *)(info->dlpi_addr + part->p_vaddr), part->p_filesz);
+        __builtin_memset(to + part->p_filesz, 0, part->p_memsz - part->p_filesz);
+    }
+    return 0;
+}
+
+/* T3. False: this body cannot live again. */
+static bool life_undone(Thread *t) {
+    static void (*tls_destructors)(void);
+    if (tls_destructors == NULL)
+        *(void **)&tls_destructors = dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+    if (tls_destructors) tls_destructors();
+    for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
+    core->body_over(t->gp);
+    if (tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
+    if (t->left) *(int *)((char *)t->id + cancel_word()) = 0;
+    dl_iterate_phdr(first_values, NULL);
+    uselocale(LC_GLOBAL_LOCALE);
+    set_errno(0);
+    return true;
+}
+
+static NOINLINE void thread_life(Thread *t) {
+    union {
+        sigjmp_buf jump;
+        __pthread_unwind_buf_t libc; /* which unwinds the thread down to here */
+    } start;
+    t->result = PTHREAD_CANCELED;
+    t->left = true;
+    if (__sigsetjmp(start.jump, 0) == 0) {
+        __pthread_register_cancel(&start.libc);
+        t->result = t->fn(t->arg);
+        t->left = false;
+    }
+    __pthread_unregister_cancel(&start.libc);
+}
+
+/* T4, T5. threads.lock. False: the goroutine ends, and the caller tells it. */
+static bool spare_locked(Thread *t) {
+    t->state = THREAD_SPARE;
+    if (t->spent || threads.spares >= SPARES) {
+        t->fn = NULL;
+        return false;
+    }
+    t->spare = threads.spare;
+    threads.spare = t;
+    threads.spares++;
+    return true;
+}
+
+static void life_counted(void) {
+    if (sub_seq(&threads.live, 1) == 1) gort_sem_release(&all_ended, 1);
+}
+
+static void retire(Thread *t) {
+    bool serves = true;
+    t->spent = !life_undone(t);
+    M *m = threads_lock();
+    bool detached = t->detached;
+    t->state = THREAD_ENDED;
+    if (detached) serves = spare_locked(t);
+    threads_unlock(m);
+    if (!detached) gort_sem_release(&t->over, 1);
+    else if (!serves) gort_sem_release(&t->begin, 1);
+    life_counted();
+}
+
+static void name_shown(Thread *t, const char *name) {
+    snprintf(t->gp->stack->name, sizeof t->gp->stack->name, "%s", name);
+}
+
+static void shell(void *arg) {
+    Thread *t = arg;
+    me = t;
+    t->id = pthread_self();
+    t->gp = runner_g();
+    t->tid = core->body_tid(t->gp);
+    thread_enter(t);
+    gort_sem_release(&t->born, 1);
+    for (;;) {
+        name_shown(t, "spare thread");
+        gort_sem_acquire(&t->begin, 1);
+        if (t->fn == NULL) break;
+        name_shown(t, t->name);
+        thread_life(t);
+        retire(t);
+    }
+    thread_strike(t);
+    gort_free(t);
+}
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static Thread *spare_take(size_t stack_size) {
+    M *m = threads_lock();
+    Thread **at = &threads.spare, *t;
+    while ((t = *at) != NULL && t->stack_size != stack_size) at = &t->spare;
+    if (t) {
+        *at = t->spare;
+        threads.spares--;
+    }
+    threads_unlock(m);
+    return t;
+}
+
+static Thread *spare_make(size_t stack_size) {
+    Thread *t = gort_alloc(sizeof *t);
+    if (t == NULL) return NULL;
+    *t = (Thread){.stack_size = stack_size};
+    gort_attr attr = {.stack_size = stack_size, .thread = 1};
+    if (gort_go_with(&attr, shell, t) < 0) {
+        gort_free(t);
+        return NULL;
+    }
+    gort_sem_acquire(&t->born, 1);
+    return t;
+}
+
+int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+    size_t stack_size = threads.stack_size;
+    int detached = PTHREAD_CREATE_JOINABLE;
+    if (attr) {
+        pthread_attr_getdetachstate(attr, &detached);
+        pthread_attr_getstacksize(attr, &stack_size);
+    }
+    Thread *t = spare_take(stack_size);
+    if (t == NULL && (t = spare_make(stack_size)) == NULL) return EAGAIN;
+    t->fn = fn;
+    t->arg = arg;
+    t->name[0] = '\0';
+    add_seq(&threads.live, 1);
+    M *m = threads_lock();
+    t->detached = detached == PTHREAD_CREATE_DETACHED;
+    t->awaited = false;
+    t->state = THREAD_LIVES;
+    threads_unlock(m);
+    *id = t->id;
+    gort_sem_release(&t->begin, 1);
+    return 0;
+}
+
+/* Real-time scheduling is the kernel's: such a thread is libc's own. */
+static bool asks_for_real(const pthread_attr_t *attr) {
+    int inherits, policy;
+    if (attr == NULL) return false;
+    pthread_attr_getinheritsched(attr, &inherits);
+    pthread_attr_getschedpolicy(attr, &policy);
+    return inherits == PTHREAD_EXPLICIT_SCHED && policy != SCHED_OTHER;
+}
+
+HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
+                        void *(*fn)(void *), void *restrict arg) {
+    if (!as_goroutines() || asks_for_real(attr)) return libc(pthread_create)(id, attr, fn, arg);
+    return life_begin(id, attr, fn, arg);
+}
+
+/* ---- join, detach ---------------------------------------------------------------------------- */
+
+/* NULL: not ours. *r: an error, or 0 and the caller is its joiner. */
+static Thread *join_begin(pthread_t id, int *r) {
+    M *m = threads_lock();
+    Thread *t = thread_find(id);
+    if (t) *r = t == me ? EDEADLK : t->detached || t->awaited ? EINVAL : 0;
+    if (t && *r == 0) t->awaited = true;
+    threads_unlock(m);
+    return t;
+}
+
+static int join_end(Thread *t, int r, void **value) {
+    bool serves = true;
+    M *m = threads_lock();
+    t->awaited = false;
+    if (r == 0 && value) *value = t->result;
+    if (r == 0 && t != &first_thread) serves = spare_locked(t);
+    threads_unlock(m);
+    if (!serves) gort_sem_release(&t->begin, 1);
+    return r;
+}
+
+bool thread_join(pthread_t id, void **value, int64_t deadline, int *r) {
+    if (!as_goroutines()) return false;
+    Thread *t = join_begin(id, r);
+    if (t == NULL) return false;
+    if (*r != 0) return true;
+    int got = gort_sem_acquire_until(&t->over, 1, deadline);
+    *r = join_end(t, got == -ETIMEDOUT ? ETIMEDOUT : -got, value);
+    return true;
+}
+
+HOOK int pthread_join(pthread_t id, void **value) {
+    int r;
+    if (thread_join(id, value, GORT_FOREVER, &r)) return r;
+    if (!here()) return libc(pthread_join)(id, value);
+    r = libc(pthread_tryjoin_np)(id, value); /* not TSan's, which counts joins */
+    return r == EBUSY ? (int)libc_blocking(pthread_join, id, value, 0, 0, 0, 0) : r;
+}
+
+HOOK int pthread_tryjoin_np(pthread_t id, void **value) {
+    int r;
+    if (!thread_join(id, value, 0, &r)) return libc(pthread_tryjoin_np)(id, value);
+    return r == ETIMEDOUT ? EBUSY : r;
+}
+
+HOOK int pthread_clockjoin_np(pthread_t id, void **value, clockid_t clock,
+                              const struct timespec *at) {
+    int r;
+    if (at && (!valid_time(at) || !valid_clock(clock))) return EINVAL;
+    int64_t deadline = at ? clock_deadline(clock, at) : GORT_FOREVER;
+    return thread_join(id, value, deadline, &r) ? r
+                                                : libc(pthread_clockjoin_np)(id, value, clock, at);
+}
+HOOK int pthread_timedjoin_np(pthread_t id, void **value, const struct timespec *at) {
+    return pthread_clockjoin_np(id, value, CLOCK_REALTIME, at);
+}
+
+HOOK int pthread_detach(pthread_t id) {
+    if (!as_goroutines()) return libc(pthread_detach)(id);
+    bool serves = true;
+    int r = EINVAL;
+    M *m = threads_lock();
+    Thread *t = thread_find(id);
+    if (t && !t->detached) {
+        r = 0;
+        t->detached = true;
+        if (t->state == THREAD_ENDED && t != &first_thread) serves = spare_locked(t);
+    }
+    threads_unlock(m);
+    if (!serves) gort_sem_release(&t->begin, 1);
+    return t ? r : libc(pthread_detach)(id);
+}
+
+/* ---- exit ------------------------------------------------------------------------------------ */
+
+HOOK void pthread_exit(void *value) {
+    if (me && !hook_in_child()) me->result = value;
+    libc(pthread_exit)(value);
+    __builtin_unreachable();
+}
+
+/* C11's, whose functions in libc are not seen to call these. */
+typedef struct C11Start {
+    thrd_start_t fn;
+    void *arg;
+} C11Start;
+
+static void *c11_run(void *arg) {
+    C11Start start = *(C11Start *)arg;
+    gort_free(arg);
+    return (void *)(intptr_t)start.fn(start.arg);
+}
+
+HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
+    if (!as_goroutines()) return libc(thrd_create)(id, fn, arg);
+    C11Start *start = gort_alloc(sizeof *start);
+    if (start == NULL) return thrd_nomem;
+    *start = (C11Start){fn, arg};
+    pthread_t own;
+    int r = life_begin(&own, NULL, c11_run, start);
+    if (r != 0) {
+        gort_free(start);
+        return r == ENOMEM ? thrd_nomem : thrd_error;
+    }
+    *id = own;
+    return thrd_success;
+}
+
+HOOK int thrd_detach(thrd_t id) { return pthread_detach(id) == 0 ? thrd_success : thrd_error; }
+
+HOOK void thrd_exit(int value) { pthread_exit((void *)(intptr_t)value); }
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+void thread_main_begins(void *(*fn)(void *), void *arg) {
+    Thread *t = me = &first_thread;
+    t->id = pthread_self();
+    t->gp = runner_g();
+    t->tid = (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    t->fn = fn;
+    t->arg = arg;
+    t->state = THREAD_LIVES;
+    add_seq(&threads.live, 1);
+    thread_enter(t);
+    thread_life(t);
+    /* pthread_exit: it is over, but for the program's end, which is the last one's */
+    life_undone(t);
+    M *m = threads_lock();
+    t->state = THREAD_ENDED;
+    threads_unlock(m);
+    gort_sem_release(&t->over, 1);
+    life_counted();
+    gort_sem_acquire(&all_ended, 1);
+    exit(0);
+}

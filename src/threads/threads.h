@@ -1,0 +1,78 @@
+/*
+ * A whole program's threads as goroutines, from inside. On with GORT_THREADS=1.
+ *
+ * Each thread that the program starts is a goroutine that is one to libc (sched/body.c): its
+ * pthread_self, variables, errno and values under keys are its own, and need nothing here. What is
+ * left is what libc does by the number of a kernel thread, or with its stack of its own making:
+ * begin, join, detach, exit, names, scheduling.
+ *
+ * A goroutine with a body costs 50 us to make, since libc makes it. So it lives more than once: a
+ * Thread is such a goroutine, and between two lives it waits, a spare one (thread.c).
+ */
+#ifndef THREADS_H
+#define THREADS_H
+
+#include "hook/hook_internal.h"
+
+#define NAME_BYTES 16 /* with the NUL, as the kernel has it */
+
+typedef struct Thread Thread;
+struct Thread {
+    pthread_t id;
+    int tid; /* by which locks know it; what gettid says */
+    G *gp;
+    size_t stack_size; /* that was asked for */
+    gort_sem begin;    /* a life is there, or the order to end */
+    gort_sem born;     /* id, tid and gp are there */
+    gort_sem over;     /* this life has ended, and waits for its joiner */
+
+    /* one life: */
+    void *(*fn)(void *);
+    void *arg, *result;
+    bool left;             /* by pthread_exit or cancellation */
+    bool spent;            /* this was the goroutine's last life */
+    char name[NAME_BYTES]; /* threads.lock */
+    /* threads.lock: */
+    uint32_t state;         /* THREAD_... */
+    bool detached, awaited; /* somebody joins it */
+    Thread *next;           /* in its bucket */
+    Thread *spare;          /* next in the list of spare ones */
+};
+enum { THREAD_SPARE, THREAD_LIVES, THREAD_ENDED };
+
+#define THREAD_BUCKETS 4096
+typedef struct Threads {
+    bool on;                   /* the program's threads are goroutines */
+    uintptr_t core, core_size; /* where libgort.so is */
+    size_t stack_size;         /* of a thread that does not say */
+    uint32_t live;             /* atomic: lives, and main's */
+    Lock lock;
+    /* lock: */
+    uint32_t spares;
+    Thread *spare;
+    Thread *buckets[THREAD_BUCKETS];
+} Threads;
+extern Threads threads;
+extern Thread first_thread; /* main's */
+
+/* The caller is the runtime, which makes threads of its own. */
+#define called_by_core() \
+    unlikely((uintptr_t)__builtin_return_address(0) - threads.core < threads.core_size)
+/* In a hooked function: the program's threads are goroutines, here and now. */
+#define as_goroutines() (unlikely(threads.on) && !called_by_core() && !hook_in_child())
+
+/* The caller's; NULL: a thread of libc's. */
+Thread *thread_me(void);
+/* Both with threads.lock, between the first two. */
+M *threads_lock(void);
+void threads_unlock(M *m);
+Thread *thread_find(pthread_t id); /* one that lives, or has ended unjoined; NULL: not ours */
+
+/* 0 or an error number; the hooked functions without their tests. */
+int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+/* False: not ours. */
+bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
+/* On goroutine 1: fn(arg) as main's thread, which exits. */
+NORETURN void thread_main_begins(void *(*fn)(void *), void *arg);
+
+#endif

@@ -1,0 +1,47 @@
+/* A program that was made for threads: tests/threads. It knows nothing of gort. It holds under the
+ * system's threads (kind native) as well as with its threads as goroutines (kind threads). */
+#ifndef THREADS_TEST_H
+#define THREADS_TEST_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(x)                                                            \
+    do {                                                                    \
+        if (!(x)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x); \
+            abort();                                                        \
+        }                                                                   \
+    } while (0)
+
+/* Its threads are goroutines. */
+static inline bool as_goroutines(void) { return getenv("GORT_THREADS") != NULL; }
+
+#define wait_until(x)             \
+    do {                          \
+        while (!(x)) usleep(100); \
+    } while (0)
+
+/* How many threads the kernel sees. */
+static inline int kernel_threads(void) {
+    char line[256];
+    int n = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "Threads: %d", &n) == 1) break;
+    if (f) fclose(f);
+    return n;
+}
+
+#endif
