@@ -87,9 +87,7 @@ struct Body {
     void *start;        /* where pthread_exit and gort_exit jump to, in live() */
     int *tid_at;        /* in the descriptor */
     void (*host)(void); /* B6; else NULL */
-    /* bodies.lock: */
-    bool ending; /* there is, or was, a kernel thread that ends it */
-    Body *next;
+    Body *next;         /* bodies.lock */
 } ALIGNED(64);
 
 enum { DONATED = 1, REFUSED }; /* Body.donated */
@@ -98,9 +96,10 @@ static struct {
     Lock lock;
     /* lock: */
     Body *ready;    /* without a goroutine */
-    Body *ended;    /* with a kernel thread to end on, or in want of one */
+    Body *over;     /* to be ended: in want of a kernel thread */
+    Body *ended;    /* there is, or was, a kernel thread that ends it */
     uint32_t count; /* of the ended */
-    uint32_t wants; /* of those, how many are in want */
+    uint32_t ends;  /* of those, how many are not yet in libc's end of a thread */
     uint32_t tids;  /* atomic */
 } bodies;
 
@@ -185,6 +184,65 @@ static NOINLINE void live(Body *b, bool donates) {
     __pthread_unregister_cancel(&start.libc);
 }
 
+/* bodies.lock. Off the list, the first with such a stack; dead: its kernel thread has gone. NULL:
+ * none. */
+static Body *pop_sized_locked(Body **list, size_t span, bool dead) {
+    Body *b;
+    for (; (b = *list) != NULL; list = &b->next) {
+        if (span && stack_span(stack_of(b)) != span) continue;
+        if (!dead || load_acq(&b->left) == 0) break;
+    }
+    if (b) *list = b->next;
+    if (b && dead) bodies.count--;
+    return b;
+}
+
+/* B5. bodies.lock. */
+static bool end_locked(Body *b) {
+    enum {
+        FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                CLONE_SETTLS | CLONE_CHILD_CLEARTID
+    };
+    uint64_t all = ~(uint64_t)0, old;
+    store_rlx(&b->left, 1);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    bool given = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+    return given;
+}
+
+/* bodies.lock. A hundred thousand that end at once do not need as many kernel threads: each goes on
+ * for the next (end_next). Where the kernel refuses, the next body to end tries again for all, and
+ * the end of the runtime. False: it has refused. */
+#define ENDS_AT_ONCE 16
+static bool end_some_locked(void) {
+    while (bodies.over && bodies.ends < ENDS_AT_ONCE) {
+        Body *b = bodies.over;
+        if (!end_locked(b)) return false;
+        bodies.over = b->next;
+        b->next = bodies.ended;
+        bodies.ended = b;
+        bodies.count++;
+        bodies.ends++;
+    }
+    return true;
+}
+
+/* On the kernel thread that ends a body, before libc's end of a thread, in which destructors of the
+ * program's may wait. Stacks of earlier ones go back to the system, faster than they come. */
+static void end_next(void) {
+    for (int i = 0; i < 2; i++) {
+        lock(&bodies.lock, RANK_LEAF);
+        Body *b = bodies.count > KEPT ? pop_sized_locked(&bodies.ended, 0, true) : NULL;
+        unlock(&bodies.lock);
+        if (b) stack_custom_free(stack_of(b));
+    }
+    lock(&bodies.lock, RANK_LEAF);
+    bodies.ends--;
+    end_some_locked();
+    unlock(&bodies.lock);
+}
+
 static void note_thread(Body *b) {
     b->tp = ARCH_THREAD_POINTER();
     b->m = &tls_m;
@@ -212,6 +270,7 @@ static void *donor(void *arg) {
     arch_guard_set(0); /* none of ours: its stack does not grow */
     pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
     robust_end(b);
+    end_next();
     return NULL;
 }
 
@@ -280,17 +339,10 @@ static void push_ready(Body *b) {
     leave(m);
 }
 
-/* Off the list, the first with such a stack; dead: its kernel thread has gone. NULL: none. */
 static Body *pop_sized(Body **list, size_t span, bool dead) {
     M *m = enter();
-    Body *b;
     lock(&bodies.lock, RANK_LEAF);
-    for (; (b = *list) != NULL; list = &b->next) {
-        if (span && stack_span(stack_of(b)) != span) continue;
-        if (!dead || (b->ending && load_acq(&b->left) == 0)) break;
-    }
-    if (b) *list = b->next;
-    if (b && dead) bodies.count--;
+    Body *b = pop_sized_locked(list, span, dead);
     unlock(&bodies.lock);
     leave(m);
     return b;
@@ -298,8 +350,6 @@ static Body *pop_sized(Body **list, size_t span, bool dead) {
 
 /* For a new body; a stack that has served is warm. */
 static Stack *body_stack(size_t size) {
-    for (Body *b; bodies.count > KEPT && (b = pop_sized(&bodies.ended, 0, true)) != NULL;)
-        stack_custom_free(stack_of(b));
     Body *b = pop_sized(&bodies.ended, stack_custom_span(size), true);
     Stack *s = b ? stack_of(b) : stack_custom(size);
     if (s == NULL) return NULL;
@@ -439,42 +489,15 @@ static void forsaken(void *arg) {
     siglongjmp(b->start, 1);
 }
 
-/* B5. bodies.lock. */
-static bool end_locked(Body *b) {
-    enum {
-        FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-                CLONE_SETTLS | CLONE_CHILD_CLEARTID
-    };
-    uint64_t all = ~(uint64_t)0, old;
-    store_rlx(&b->left, 1);
-    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
-    b->ending = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
-    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
-    return b->ending;
-}
-
-/* bodies.lock. Where the kernel refuses, the next one to end tries again for all, and the end of
- * the runtime. False: it has refused. */
-static bool end_all_locked(void) {
-    for (Body *b = bodies.ended; b && bodies.wants; b = b->next) {
-        if (b->ending) continue;
-        if (!end_locked(b)) return false;
-        bodies.wants--;
-    }
-    return true;
-}
-
 #define ABOVE 1024 /* bytes, for the rest of live()'s frame */
 void body_release(Stack *s, bool lost) {
     Body *b = body_of(s);
     b->lost = lost;
     if (lost) b->sp = arch_first_frame((char *)b->start - ABOVE, forsaken, b);
     lock(&bodies.lock, RANK_LEAF);
-    b->next = bodies.ended;
-    bodies.ended = b;
-    bodies.count++;
-    bodies.wants++;
-    bool done = end_all_locked();
+    b->next = bodies.over;
+    bodies.over = b;
+    bool done = end_some_locked();
     unlock(&bodies.lock);
     if (!done)
         warn_once(WARN_BODY, "the kernel gives no thread for the end of a goroutine that is one to "
@@ -482,16 +505,18 @@ void body_release(Stack *s, bool lost) {
 }
 
 /* In a child, which has none of these threads, and libc has struck them off: to end one would end
- * the process. Stacks that no thread was left on still serve. */
+ * the process. Stacks that no thread was left on still serve. The lock may have been held: end_next
+ * is no section, which a fork would wait for. */
 void bodies_forget(void) {
-    bodies.ready = NULL;
-    bodies.wants = 0;
+    bodies.lock = (Lock){0};
+    bodies.ready = bodies.over = NULL;
+    bodies.ends = bodies.count = 0;
     for (Body **at = &bodies.ended, *b; (b = *at) != NULL;) {
-        if (b->ending && load_acq(&b->left) == 0) {
+        if (load_acq(&b->left) == 0) {
             at = &b->next;
+            bodies.count++;
         } else {
             *at = b->next;
-            bodies.count--;
         }
     }
 }
@@ -501,12 +526,13 @@ void bodies_forget(void) {
 static bool settling(void) {
     M *m = enter();
     lock(&bodies.lock, RANK_LEAF);
-    end_all_locked();
+    bool given = end_some_locked();
     Body *b = bodies.ended;
-    while (b && !(b->ending && load_acq(&b->left))) b = b->next;
+    while (b && load_acq(&b->left) == 0) b = b->next;
+    bool more = b != NULL || (given && bodies.over);
     unlock(&bodies.lock);
     leave(m);
-    return b != NULL;
+    return more;
 }
 void bodies_settle(void) {
     for (int i = 0; i < SETTLE_ROUNDS && settling(); i++) os_nap(50 * GORT_US);
