@@ -157,10 +157,17 @@ int os_alarm_wait(int fd, int signo, int64_t most) {
     return r == -EINTR || r == -EINVAL ? 1 : (int)r;
 }
 
+/* TSan has to forget what another mapping held at these addresses. It does where libc's mmap maps
+ * once more. */
+static void *map_seen(void *at, size_t size, int flags) {
+    return mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
+}
+
 void *os_map(size_t size, bool stack) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys6(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-    return r < 0 && r > -4096 ? NULL : (void *)r;
+    if (r < 0 && r > -4096) return NULL;
+    return unlikely(tsan_on()) ? map_seen((void *)r, size, flags) : (void *)r;
 }
 
 static bool limited(int which) {
