@@ -117,7 +117,6 @@ static void tell(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST); }
 
 static bool never_helped(); /* the state forbids to wait: nothing may come in time */
 static void help(void *) {
-    if (never_helped()) return;
     gort_sleep(3 * GORT_MS);
     if (write(in_fd[1], "abcdefgh", 8) != 8) abort();
     gort_mutex_unlock(&held);
@@ -551,7 +550,7 @@ static bool is_left() {
 static int scene(int, char **) {
     pthread_t thread;
     prepare();
-    gort_go(help, nullptr);
+    if (!never_helped()) gort_go(help, nullptr); /* if it ended, so would the subject seem to */
     for (long i = 0; i < 3; i++) gort_go(beat, (void *)i);
     int others = gort_count() + leaves_one();
     gort_group *group = state == MEMBER ? gort_group_new(nullptr, 2) : nullptr;
@@ -594,7 +593,7 @@ static int run_one(const char *s, const char *c, const char *o) {
         pthread_create(
             &helper, nullptr,
             [](void *) -> void * {
-                help(nullptr);
+                if (!never_helped()) help(nullptr);
                 return nullptr;
             },
             nullptr);
