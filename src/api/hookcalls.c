@@ -218,7 +218,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .poll = poll_until,
         .body_tid = body_tid,
         .body_over = body_over,
-        .run_main = hook_run_main,
+        .lead = hook_lead,
         .descs = desc_table,
         .in_child = in_any_child,
         .in_sharing_child = hook_in_sharing_child,

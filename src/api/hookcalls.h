@@ -95,9 +95,9 @@ typedef struct HookCore {
     /* gp is a thread to libc (body.c): its number; and it holds no robust mutex any more. */
     int (*body_tid)(G *gp);
     void (*body_over)(G *gp);
-    /* The process's first thread, before main: goroutine 1 runs fn as this thread (body.c). fn does
-     * not return. Returns only an error, -ENOTSUP as a rule. */
-    int (*run_main)(size_t stack, int (*fn)(int, char **), int argc, char **argv);
+    /* main's thread becomes goroutine 1 of a runtime that begins, and goes on (body_lead). fn: the
+     * program's main. 0 or an error: nothing is different. */
+    int (*lead)(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv);
 } HookCore;
 
 /* A plain system call, noted for the monitor, which ends it with -EINTR where it sleeps
@@ -113,7 +113,7 @@ typedef struct HookCore {
     })
 
 const HookCore *gort_hook_core(void);
-int hook_run_main(size_t stack, int (*fn)(int, char **), int argc, char **argv); /* init.c */
+int hook_lead(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv); /* init.c */
 void hook_begin(void); /* a runtime begins, with its settings known */
 /* In a child of fork: the values of the goroutine that forked become the thread's. */
 void hook_forked(void);

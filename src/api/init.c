@@ -504,15 +504,16 @@ static struct {
 } leading;
 
 static void lead(void) {
-    gort_main(leading.fn, leading.argc, leading.argv);
-    fatal("no runtime for a program whose threads are to be goroutines"); /* it has said why */
+    body_lead_back(run.first, gort_main(leading.fn, leading.argc, leading.argv));
 }
 
-int hook_run_main(size_t stack, int (*fn)(int, char **), int argc, char **argv) {
+int hook_lead(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv) {
     leading.fn = fn;
     leading.argc = argc;
     leading.argv = argv;
-    return body_lead(stack, lead, &run.first);
+    int r = load_acq(&sched.busy) ? -EBUSY : body_lead(room, lo, lead, &run.first);
+    if (r < 0) run.first = NULL;
+    return r;
 }
 
 EXPORT int gort_version(void) { return GORT_VERSION_NUM; }

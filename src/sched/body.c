@@ -21,10 +21,10 @@
  *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread has no M. It clears `left`, and the stack can be used again.
  *
- *   B6  body_lead: a whole program's threads are to be goroutines. Its first thread, before main,
- *       puts another body on (of a donor, `host`), and the runtime lives there; what main knows as
- *       its thread is a body like others, on a new stack. The descriptors exchange their tids: libc
- *       reaches the kernel thread (setuid) by the host's.
+ *   B6  body_lead: a whole program's threads are to be goroutines. When main makes its first, its
+ *       kernel thread puts another body on (of a donor, `host`), and the runtime lives there; what
+ *       main knows as its thread goes on as goroutine 1, on the stack that it has. It keeps its tid,
+ *       by which locks know it, and the host takes it too: it is the kernel thread's.
  *
  * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
  * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows
@@ -80,7 +80,8 @@ struct Body {
     uint32_t donated; /* atomic: DONATED, the kernel thread has left the stack; REFUSED */
     uint32_t left;    /* atomic: 1 until the kernel thread that ends it has */
     int tid;
-    bool lost; /* its goroutine's runtime has ended */
+    bool lost;   /* its goroutine's runtime has ended */
+    int refused; /* B6: no runtime has begun, for this reason */
     M *maker;
     sigset_t mask; /* the maker's: destructors run with it */
     RobustHead *robust;
@@ -114,14 +115,16 @@ extern const unsigned __rseq_size __attribute__((weak));
 #define RSEQ_UNREGISTER 1
 #define RSEQ_SIGNATURE 0x53053053 /* glibc's, x86 */
 
+static long rseq_call(char *tp, int flags) {
+    long size = __rseq_size < 32 ? 32 : __rseq_size;
+    return os_sys(SYS_rseq, (long)(tp + __rseq_offset), size, flags, RSEQ_SIGNATURE, 0, 0);
+}
 static bool leave_rseq(char *tp) {
     if (&__rseq_size == NULL || __rseq_size == 0) return true;
-    char *area = tp + __rseq_offset;
     int32_t cpu;
-    memcpy(&cpu, area + 4, sizeof cpu);
+    memcpy(&cpu, tp + __rseq_offset + 4, sizeof cpu);
     if (cpu < 0) return true; /* the kernel has none */
-    long size = __rseq_size < 32 ? 32 : __rseq_size;
-    return os_sys(SYS_rseq, (long)area, size, RSEQ_UNREGISTER, RSEQ_SIGNATURE, 0, 0) == 0;
+    return rseq_call(tp, RSEQ_UNREGISTER) == 0;
 }
 
 static int word_at(const char *tp, size_t offset) {
@@ -166,10 +169,11 @@ static void robust_end(Body *b) {
     }
 }
 
-/* A life: returns on the kernel thread that ends the body. Its own frame, since registers do not
+/* A life: returns on the kernel thread that ends the body, or in a child of fork, where that is
+ * the goroutine's. Its own frame, since registers do not
  * outlive a jump. The goroutine ends inside: until it has, the runtime's end may take it, and jumps
  * here (forsaken). */
-static NOINLINE void live(Body *b, bool donates) {
+static NOINLINE void live(Body *b) {
     union {
         sigjmp_buf jump;
         __pthread_unwind_buf_t libc; /* which unwinds a thread down to here */
@@ -177,10 +181,10 @@ static NOINLINE void live(Body *b, bool donates) {
     b->start = start.jump;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
-        if (donates) arch_donate(&b->sp, &b->donated);
+        arch_donate(&b->sp, &b->donated);
         goroutine_with_body();
     }
-    if (!b->lost) end_with_body(&b->sp);
+    if (!b->lost && !in_any_child()) end_with_body(&b->sp);
     __pthread_unregister_cancel(&start.libc);
 }
 
@@ -264,7 +268,8 @@ static void *donor(void *arg) {
         arch_donate(&b->sp, &b->donated);
         b->host();
     }
-    live(b, true);
+    live(b);
+    if (in_any_child()) return NULL;
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
     arch_guard_set(0); /* none of ours: its stack does not grow */
@@ -287,9 +292,17 @@ typedef struct KernelAction {
 } KernelAction;
 static KernelAction libc_setxid;
 
+/* The process's first kernel thread is that of two descriptors (B6), and gets a signal for each. */
+static struct {
+    char *tp; /* main's; NULL: there is no B6 in this process */
+    int tid;
+    uint32_t turn; /* own kernel thread: signals that came */
+} first;
+
 static void on_setxid(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     char *worn = ARCH_THREAD_POINTER(), *own = m && m->tp ? m->tp : worn;
+    if (first.tp && os_gettid() == first.tid && first.turn++ % 2) own = first.tp;
     if (own != worn) arch_tp_set(own);
     libc_setxid.handler(signo, info, context);
     if (own != worn) arch_tp_set(worn);
@@ -408,41 +421,64 @@ static Body *make_host(void (*host)(void), int *error) {
     return NULL;
 }
 
-static void first_thread(void *body) {
-    live(body, false);
-    fatal("the program's first thread has ended as a goroutine");
+/* The kernel thread of d from now on, and back. A change of the thread pointer: no variable of the
+ * thread is used between it and the switch. */
+static void put_on_kernel(Body *to) {
+    os_sys(SYS_set_robust_list, (long)to->robust, sizeof(RobustHead), 0, 0, 0, 0);
+    arch_tp_set(to->tp);
+}
+static NOINLINE void go_on_as(Body *d, Body *b) {
+    *d->tid_at = b->tid;
+    put_on_kernel(d);
+    arch_switch(&b->sp, d->sp);
 }
 
-/* The kernel thread of d from now on. No variable of the thread is used behind the change. */
-static NOINLINE NORETURN void go_on_as(Body *d) {
+/* The host, where there is no runtime: main goes on as it was. */
+NORETURN void body_lead_back(Stack *s, int error) {
     void *never;
-    *d->tid_at = os_gettid();
-    os_sys(SYS_set_robust_list, (long)d->robust, sizeof(RobustHead), 0, 0, 0, 0);
-    arch_tp_set(d->tp);
-    arch_switch(&never, d->sp);
+    Body *b = body_of(s);
+    b->refused = error;
+    first.tp = NULL;
+    put_on_kernel(b);
+    os_sys(SYS_set_tid_address, (long)b->tid_at, 0, 0, 0, 0, 0);
+    pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
+    arch_switch(&never, b->sp);
     __builtin_unreachable();
 }
 
-int body_lead(size_t size, void (*host)(void), Stack **first) {
-    int error;
+_Static_assert(sizeof(Body) + sizeof(Stack) <= BODY_ROOM, "the hook gives that much");
+
+int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) {
+    int error, err = *__errno_location();
     sigset_t all;
     if (!supported()) return -ENOTSUP;
     leave(enter()); /* bodies know their maker's thread */
-    Body *d = make_host(host, &error);
+    Body *d = make_host(host, &error), *b = room;
     if (d == NULL) return error;
-    Stack *s = body_stack(size + sizeof(Body));
-    if (s == NULL) return -ENOMEM;
-    Body *b = body_of(s);
-    *b = (Body){.tid = next_tid(), .maker = getm()};
+    stack_record(stack_of(b), lo, STACK_BODY);
+    *b = (Body){.tid = os_gettid(), .maker = getm()};
     note_thread(b);
     b->tid_at = (int *)(void *)(b->tp + ((char *)d->tid_at - d->tp));
-    b->sp = arch_first_frame((char *)b, first_thread, b);
     if (!leave_kernel(b)) return -ENOTSUP;
-    *first = s;
+    *stack = stack_of(b);
+    first.tp = b->tp;
+    first.tid = b->tid;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &b->mask);
     m_unadopt();
-    go_on_as(d);
+    go_on_as(d, b);
+    if (b->refused) return b->refused;
+    goroutine_goes_on();
+    *__errno_location() = err;
+    return 0;
+}
+
+/* A child of fork: its kernel thread is this body's, as libc knows, and the kernel hears so. */
+void body_forked(char *was) {
+    char *tp = ARCH_THREAD_POINTER();
+    first.tp = NULL;
+    if (tp == was || &__rseq_size == NULL || __rseq_size == 0) return;
+    if (leave_rseq(was)) rseq_call(tp, 0);
 }
 
 /* ---- on g0 ----------------------------------------------------------------------------------- */
@@ -478,7 +514,11 @@ void body_over(G *gp) {
     robust_end(b);
     if (b->robust) b->robust->first = b->robust;
 }
-void body_exit(G *gp) { siglongjmp(body_of(gp->stack)->start, 1); }
+void body_exit(G *gp) {
+    Body *b = body_of(gp->stack);
+    if (b->start == NULL) fatal("gort_exit in main, which is a thread: pthread_exit ends it");
+    siglongjmp(b->start, 1);
+}
 
 /* On the kernel thread that ends a body whose goroutine is lost: no destructor gets what it had. */
 static void forsaken(void *arg) {
@@ -551,7 +591,9 @@ void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }
 int body_tid(G *gp) { return 0; }
 void body_over(G *gp) {}
-int body_lead(size_t size, void (*host)(void), Stack **first) { return -ENOTSUP; }
+int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) { return -ENOTSUP; }
+void body_lead_back(Stack *s, int error) { __builtin_trap(); }
+void body_forked(char *was) {}
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}
 void bodies_forget(void) {}

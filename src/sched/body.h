@@ -20,10 +20,14 @@ INLINE M *home_anywhere(const G *gp) { return has_body(gp) ? &body_home : NULL; 
 Stack *body_take(size_t size, int *error);
 void body_untake(Stack *s);   /* its goroutine does not begin */
 void *body_context(Stack *s); /* where it begins */
-/* The calling thread, in its program's context: the kernel thread goes on in host(), which does not
- * return, as another thread to libc; *first is a stack for one goroutine, which is the caller's
- * thread to libc. Returns only an error. */
-int body_lead(size_t size, void (*host)(void), Stack **first);
+/* main's thread, in the program's context. It goes on as a goroutine, with 0: of a runtime that
+ * host() starts, which does not return, with *stack for goroutine 1. The record of that stack is in
+ * `room` (BODY_ROOM bytes, aligned as a cache line), above the caller's frames; the stack ends at lo.
+ * An error: nothing is different. */
+int body_lead(void *room, char *lo, void (*host)(void), Stack **stack);
+NORETURN void body_lead_back(Stack *s, int error); /* host(): body_lead is to return the error */
+#define BODY_ROOM 1024
+void body_forked(char *was); /* in a child of fork: was: the thread pointer of the forker's M */
 /* On g0: the thread takes gp's thread pointer on, and its own again. */
 void body_wear(M *m, G *gp);
 void body_doff(M *m, G *gp);

@@ -122,7 +122,10 @@ static void child_begins(void) {
  * gort there, beside a thread that starts one (init.c). */
 static void after_fork_in_child(void) {
     M *m = getm();
-    if (m) m->tp = ARCH_THREAD_POINTER(); /* a body's, which is the thread's from here on */
+    if (m) {
+        body_forked(m->tp);
+        m->tp = ARCH_THREAD_POINTER(); /* a body's, which is the thread's from here on */
+    }
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();

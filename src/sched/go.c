@@ -197,14 +197,18 @@ void goroutine_entry(void *arg) {
     }
 }
 
-/* As goroutine_entry, for one life. */
-void goroutine_with_body(void) {
+NOINLINE void goroutine_goes_on(void) {
     M *m = getm();
     finish_switch(m);
-    G *gp = m->curg;
-    guard_restore(gp);
+    guard_restore(m->curg);
     *__errno_location() = 0;
     leave(m);
+}
+
+/* As goroutine_entry, for one life. */
+void goroutine_with_body(void) {
+    goroutine_goes_on();
+    G *gp = getm()->curg;
     gp->fn(gp->arg);
 }
 

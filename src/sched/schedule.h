@@ -9,6 +9,7 @@ G *find_runnable(M *m);                /* on g0 with a P; NULL: the P is gone */
 Stack *stack_get_with_room(M *m);      /* stack_get, from a compact stack, too */
 void unlock_and_wake(M *m, void *arg); /* a commit: sched.lock, with a G queued under it */
 void goroutine_entry(void *arg);
+void goroutine_goes_on(void);   /* body.c: behind the first switch to a stack that has frames */
 void goroutine_with_body(void); /* body.c: its function, and its end, which saves the context */
 void end_with_body(void **save);
 NORETURN void leave_for_good(M *m, commit_fn *commit, void *arg); /* the G ends here */

@@ -1,10 +1,18 @@
 /*
  * A program begins: GORT_THREADS=1, and the hook is preloaded.
  *
- * The program's first code calls libc's __libc_start_main, which stands here first, and gets
- * another main. When that is called, libraries are loaded and constructors have run, as this
- * thread. It becomes goroutine 1 (core->run_main), with its descriptor and variables, on a stack as
- * large as the limit. Where that cannot be, main runs as ever, and a line says so.
+ * Nothing happens until main's thread makes the first other one: a program with one thread is as it
+ * ever was, and so is a child of it (a shell's, a server's that goes into the background). Until
+ * then what main sets for its kernel thread (priority, CPUs, rights, signal mask) is inherited by
+ * all that the runtime makes, as by a thread of libc's.
+ *
+ * At the first pthread_create a runtime begins. main goes on as goroutine 1, with its descriptor,
+ * its variables and its stack (core->lead). The record of that stack needs a place above main's
+ * frames. The program's first code calls libc's __libc_start_main, which stands here first: the
+ * place is in its frame, above those of the program's own constructors, too.
+ *
+ * A thread that a library's constructor makes before is the kernel's, and so are those that it
+ * makes. Where a runtime cannot be, threads stay threads, and a line says so.
  */
 #include "threads/threads.h"
 
@@ -12,6 +20,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef int main_fn(int, char **, char **);
 typedef void step(void);
@@ -36,36 +45,60 @@ static void core_found(void) {
         if (part[i].p_type == PT_LOAD) threads.core_size = part[i].p_vaddr + part[i].p_memsz;
 }
 
-static void *main_life(void *arg) { exit(program.main(program.argc, program.argv, environ)); }
-
-static int program_goroutine(int argc, char **argv) {
-    threads.on = true;
-    thread_main_begins(main_life, NULL);
-}
-
-static int main_instead(int argc, char **argv, char **env) {
+static void default_size_noted(void) {
     pthread_attr_t attr;
-    program.argc = argc;
-    program.argv = argv;
-    core_found();
     pthread_attr_init(&attr);
     pthread_attr_getstacksize(&attr, &threads.stack_size);
     pthread_attr_destroy(&attr);
-    int r = core ? core->run_main(threads.stack_size, program_goroutine, argc, argv) : -ENOTSUP;
-    fprintf(stderr, "gort: threads stay threads: %s\n",
-            r == -ENOTSUP ? "this libc or machine is not known" : strerror(-r));
-    return program.main(argc, argv, env);
+}
+
+/* How far main's stack may reach down from here, as the kernel sees it now. */
+#define STACK_MOST ((size_t)1 << 30)
+static size_t stack_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur > STACK_MOST) return STACK_MOST;
+    return limit.rlim_cur;
+}
+
+static const char *reason(int r) {
+    return r == -ENOTSUP ? "this libc or machine is not known"
+           : r == -EBUSY ? "the program has a runtime already"
+                         : strerror(-r);
+}
+
+/* On main's thread, in a function of the program's. */
+bool threads_begin(void) {
+    char *room = threads.room;
+    if (thread_me() != &first_thread || vforked()) return false;
+    threads.room = NULL;
+    int (*shown)(int, char **) = (int (*)(int, char **))(void (*)(void))program.main;
+    int r = core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
+    if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
+    else thread_first_begins();
+    return threads.on = r == 0;
+}
+
+static int main_instead(int argc, char **argv, char **env) {
+    return thread_first(program.main, argc, argv);
 }
 
 static bool asked_for(void) {
     const char *word = getenv("GORT_THREADS");
-    return word && strcmp(word, "1") == 0;
+    return word && strcmp(word, "1") == 0 && core;
 }
 
 HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step *fini,
                            step *loader_fini, void *stack_end) {
+    ALIGNED(CACHE_LINE) char room[BODY_ROOM];
     start_fn *libcs;
     *(void **)(void *)&libcs = dlsym(RTLD_NEXT, "__libc_start_main");
+    if (!asked_for()) return libcs(fn, argc, argv, init, fini, loader_fini, stack_end);
     program.main = fn;
-    return libcs(asked_for() ? main_instead : fn, argc, argv, init, fini, loader_fini, stack_end);
+    program.argc = argc;
+    program.argv = argv;
+    threads.room = room;
+    core_found();
+    default_size_noted();
+    thread_is_first();
+    return libcs(main_instead, argc, argv, init, fini, loader_fini, stack_end);
 }

@@ -18,6 +18,8 @@
  * What is not undone: libc's own variables (malloc's cache, the resolver's state), which the next
  * life can use.
  *
+ * A child of fork has one thread, which libc ends: pthread_exit again, to the body's start.
+ *
  * The program ends when main returns. Where main has called pthread_exit it waits for the last
  * life, and calls exit.
  */
@@ -39,6 +41,10 @@ static __thread Thread *me;
 static gort_sem all_ended; /* to main, after its pthread_exit */
 
 Thread *thread_me(void) { return me; }
+void thread_is_first(void) {
+    me = &first_thread;
+    me->id = pthread_self();
+}
 
 M *threads_lock(void) {
     M *m = core->enter();
@@ -187,6 +193,7 @@ static void shell(void *arg) {
         if (t->fn == NULL) break;
         name_shown(t, t->name);
         thread_life(t);
+        if (hook_in_child()) libc(pthread_exit)(t->result); /* the child's thread, and libc's */
         retire(t);
     }
     thread_strike(t);
@@ -254,7 +261,7 @@ static bool asks_for_real(const pthread_attr_t *attr) {
 
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
-    if (!as_goroutines() || asks_for_real(attr)) return libc(pthread_create)(id, attr, fn, arg);
+    if (asks_for_real(attr) || !makes_goroutines()) return libc(pthread_create)(id, attr, fn, arg);
     return life_begin(id, attr, fn, arg);
 }
 
@@ -336,7 +343,7 @@ HOOK int pthread_detach(pthread_t id) {
 /* ---- exit ------------------------------------------------------------------------------------ */
 
 HOOK void pthread_exit(void *value) {
-    if (me && !hook_in_child()) me->result = value;
+    if (me) me->result = value;
     libc(pthread_exit)(value);
     __builtin_unreachable();
 }
@@ -354,7 +361,7 @@ static void *c11_run(void *arg) {
 }
 
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
-    if (!as_goroutines()) return libc(thrd_create)(id, fn, arg);
+    if (!makes_goroutines()) return libc(thrd_create)(id, fn, arg);
     C11Start *start = gort_alloc(sizeof *start);
     if (start == NULL) return thrd_nomem;
     *start = (C11Start){fn, arg};
@@ -374,18 +381,10 @@ HOOK void thrd_exit(int value) { pthread_exit((void *)(intptr_t)value); }
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
-void thread_main_begins(void *(*fn)(void *), void *arg) {
-    Thread *t = me = &first_thread;
-    t->id = pthread_self();
-    t->gp = runner_g();
-    t->tid = (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    t->fn = fn;
-    t->arg = arg;
-    t->state = THREAD_LIVES;
-    add_seq(&threads.live, 1);
-    thread_enter(t);
-    thread_life(t);
-    /* pthread_exit: it is over, but for the program's end, which is the last one's */
+/* libc's own begin and end of main's thread are not seen: pthread_exit comes here first. */
+static void first_ends(void) {
+    Thread *t = &first_thread;
+    if (!as_goroutines()) libc(pthread_exit)(t->result); /* never begun, or in a child */
     life_undone(t);
     M *m = threads_lock();
     t->state = THREAD_ENDED;
@@ -394,4 +393,33 @@ void thread_main_begins(void *(*fn)(void *), void *arg) {
     life_counted();
     gort_sem_acquire(&all_ended, 1);
     exit(0);
+}
+
+int thread_first(int (*fn)(int, char **, char **), int argc, char **argv) {
+    Thread *t = &first_thread;
+    volatile int status = 0;
+    union {
+        sigjmp_buf jump;
+        __pthread_unwind_buf_t libc;
+    } start;
+    t->result = PTHREAD_CANCELED;
+    t->left = true;
+    if (__sigsetjmp(start.jump, 0) == 0) {
+        __pthread_register_cancel(&start.libc);
+        status = fn(argc, argv, environ);
+        t->left = false;
+    }
+    __pthread_unregister_cancel(&start.libc);
+    if (t->left) first_ends();
+    return status;
+}
+
+/* The others are to be goroutines, and this is one now. */
+void thread_first_begins(void) {
+    Thread *t = &first_thread;
+    t->gp = runner_g();
+    t->tid = core->body_tid(t->gp);
+    t->state = THREAD_LIVES;
+    add_seq(&threads.live, 1);
+    thread_enter(t);
 }

@@ -43,6 +43,7 @@ enum { THREAD_SPARE, THREAD_LIVES, THREAD_ENDED };
 #define THREAD_BUCKETS 4096
 typedef struct Threads {
     bool on;                   /* the program's threads are goroutines */
+    void *room;                /* asked for, and none was made so far: for main's stack record */
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size;         /* of a thread that does not say */
     uint32_t live;             /* atomic: lives, and main's */
@@ -61,6 +62,11 @@ extern Thread first_thread; /* main's */
 /* In a hooked function: the program's threads are goroutines, here and now. */
 #define as_goroutines() (unlikely(threads.on) && !called_by_core() && !hook_in_child())
 
+bool threads_begin(void); /* start.c */
+/* Likewise; a first thread is to be made. */
+#define makes_goroutines() \
+    (as_goroutines() || (unlikely(threads.room != NULL) && !called_by_core() && threads_begin()))
+
 /* The caller's; NULL: a thread of libc's. */
 Thread *thread_me(void);
 /* Both with threads.lock, between the first two. */
@@ -72,7 +78,10 @@ Thread *thread_find(pthread_t id); /* one that lives, or has ended unjoined; NUL
 int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 /* False: not ours. */
 bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
-/* On goroutine 1: fn(arg) as main's thread, which exits. */
-NORETURN void thread_main_begins(void *(*fn)(void *), void *arg);
+/* main's thread: before any other; its function, and its end by pthread_exit, which is libc's where
+ * no thread was made; it is a goroutine now. */
+void thread_is_first(void);
+int thread_first(int (*fn)(int, char **, char **), int argc, char **argv);
+void thread_first_begins(void);
 
 #endif
