@@ -2,9 +2,8 @@
  * The futex system call, as libraries make it: syscall(SYS_futex, ...). GLib's GMutex and GCond,
  * C++20's semaphores, latches, barriers and atomic waits, and Rust's locks come this way.
  *
- * A goroutine that would wait asks the kernel first, with a time that is over: the kernel checks
- * the arguments and the word, and a waker that comes at this moment wakes that call. Then it parks
- * in a queue (waitqueue.c) at the word's address + 1, which no pthread object has. A Dekker pair:
+ * A goroutine that would wait has the kernel check the word and its address first. Then it parks in
+ * a queue (waitqueue.c) at the word's address + 1, which no pthread object has. A Dekker pair:
  *
  *     waiter   queues itself, fence, reads the word: another value is EAGAIN, else it parks
  *     waker    the program has changed the word, fence, reads the bucket's count, wakes
@@ -164,18 +163,17 @@ static int64_t futex_deadline(const Futex *f) {
     return clock_deadline(f->op & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, ts);
 }
 
-/* The same call with a time that is over: -ETIMEDOUT where it would wait. A signal may end it. */
-static long futex_probe(const Futex *f) {
-    struct timespec over = {0, 0};
-    Futex now = *f;
-    now.timeout = (long)&over;
-    long r;
-    while ((r = futex_call(&now)) == -EINTR) {}
-    return r;
-}
-
 static uint32_t futex_bits(const Futex *f, long with) {
     return futex_command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
+}
+
+/* What the kernel says to the call; 0: it would wait. Asked by a requeue of nobody: a wait whose time
+ * is over sleeps, for as long as the thread's timers may be late (50 us). */
+static long futex_would_wait(const Futex *f) {
+    if (futex_bits(f, FUTEX_WAIT_BITSET) == 0) return -EINVAL;
+    if (f->op & FUTEX_CLOCK_REALTIME && futex_command(f) == FUTEX_WAIT) return -ENOSYS;
+    long op = FUTEX_CMP_REQUEUE | (f->op & FUTEX_PRIVATE_FLAG);
+    return sys(SYS_futex, f->word, op, 0, 0, f->word, f->value);
 }
 
 /* Until a waker hits the entry, the word differs or the deadline has passed. */
@@ -215,8 +213,8 @@ static long futex_wait(Futex *f) {
         return returned(futex_call(f));
     int64_t deadline = futex_deadline(f);
     if (deadline == -EINVAL) return returned(-EINVAL);
-    long r = futex_probe(f);
-    if (r != -ETIMEDOUT) return returned(r);
+    long r = futex_would_wait(f);
+    if (r != 0) return returned(r);
     bool private = f->op & FUTEX_PRIVATE_FLAG;
     return returned(staying(private ? futex_park(f, deadline) : futex_park_and_look(f, deadline)));
 }

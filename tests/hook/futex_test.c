@@ -3,6 +3,7 @@
 #include "hook.h"
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { CROWD = 300 };
@@ -285,7 +286,21 @@ static void pairs(bool plain) {
     set(&word, 0);
 }
 
+/* What the kernel is asked before a goroutine parks puts no thread to sleep. */
+static void asks_awake(void) {
+    enum { TIMES = 1000 };
+    struct timespec over = {0, 0};
+    struct rusage before, after;
+    set(&word, 0);
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < TIMES; i++)
+        CHECK(futex(&word, FUTEX_WAIT_PRIVATE, 0, &over, NULL, 0) == -1 && errno == ETIMEDOUT);
+    getrusage(RUSAGE_THREAD, &after);
+    CHECK_LT(after.ru_nvcsw - before.ru_nvcsw, TIMES / 4);
+}
+
 static int run(int argc, char **argv) {
+    asks_awake();
     others();
     crowd();
     count();
