@@ -11,7 +11,7 @@
 # a word otherwise.
 
 .PHONY: test-aarch64 test-riscv64 test-port test-matrix print-out
-PORT_BIN = $(filter $(addprefix $(OUT)/tests/,unit/% api/% prog/%),$(TEST_BIN))
+PORT_BIN = $(filter $(addprefix $(OUT)/tests/,unit/% api/% prog/% threads/%),$(TEST_BIN))
 
 test-aarch64 test-riscv64: TRIPLE = $(@:test-%=%)-linux-gnu
 test-aarch64 test-riscv64: NEEDS = gcc-$(TRIPLE) qemu-user \
@@ -25,12 +25,12 @@ test-aarch64 test-riscv64:
 	$(MAKE) --no-print-directory CC=$(TRIPLE)-gcc AR=$(TRIPLE)-ar OBJCOPY=$(TRIPLE)-objcopy \
 	    TEST_RUNNER='qemu-$(@:test-%=%) -L /usr/$(TRIPLE)' test-port
 
-# Emulation is slow: one number of Ps above one, and time enough. Without the hook: qemu 7.2 has no
-# preadv2.
+# Emulation is slow: one number of Ps above one, and time enough. Without the tests of the hook: qemu
+# 7.2 has no preadv2.
 test-port:
-	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) lib $(PORT_BIN) || true
+	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) lib hook $(PORT_BIN) || true
 	$(Q)$(RUN_ENV) TEST_RUNNER='$(TEST_RUNNER)' WRAP='$(TEST_RUNNER)' \
-	    KINDS='unit api prog' PROCS='1 4' LIMIT=600 tests/run
+	    KINDS='unit api prog threads' PROCS='1 4' LIMIT=600 tests/run
 
 test-matrix:
 	$(Q)MAKE='$(MAKE)' BUILD='$(BUILD)' JOBS='$(JOBS)' tests/matrix

@@ -16,6 +16,8 @@
  * ARCH_THREAD_POINTER(), ARCH_TLS_AT(offset)
  *                        the thread pointer, and the word at an offset from it: thread-locals of
  *                        another module
+ * arch_tp_set(tp)        sets the thread pointer
+ * ARCH_RSEQ_SIGNATURE    by which libc registers for restartable sequences
  */
 
 #ifndef ARCH_RETURNS_APART
@@ -36,13 +38,6 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 long arch_call_on(void *top, long (*fn)(void *), void *arg);
 /* Calls fn(arg); if an exception unwinds it, exception.c learns of it. */
 long arch_call_guarded(long (*fn)(void *), void *arg);
-
-/* Where ARCH_BODIES is defined (sched/body.c), with arch_tp_set(tp), inline: the thread pointer.
- * arch_donate: the calling kernel thread saves its context, stores 1 into *donated, wakes it and
- * ends; it returns to the thread that switches to the context. arch_clone_at: clone(2), and the new
- * thread goes on at a context; its number, or -errno. */
-void arch_donate(void **save, uint32_t *donated);
-long arch_clone_at(long flags, void *context, uint32_t *cleared, void *tp);
 
 /* Registers of a signal's context. */
 uintptr_t arch_context_pc(void *ucontext);

@@ -46,8 +46,8 @@
                      PROBE_WHERE((uint64_t)(b)))
 
 #else
-#define PROBE1(name, a) ((void)0)
-#define PROBE2(name, a, b) ((void)0)
+#define PROBE1(name, a) ((void)(a))
+#define PROBE2(name, a, b) ((void)(a), (void)(b))
 #endif
 
 #endif

@@ -205,11 +205,14 @@ INLINE long returned(long r) { return likely(r >= 0) ? r : errno_failed(r); }
 /* poll(2) without waiting: a count, or -errno. A pending signal makes even this call EINTR. */
 INLINE long poll_ready(struct pollfd *fds, unsigned long n) {
     long r;
+#ifndef SYS_poll
+    const struct timespec now = {0, 0};
+#endif
     do {
 #ifdef SYS_poll
         r = sys(SYS_poll, fds, n, 0, 0, 0, 0);
 #else
-        r = sys(SYS_ppoll, fds, n, &(struct timespec){0, 0}, NULL, 0, 0);
+        r = sys(SYS_ppoll, fds, n, &now, NULL, 0, 0);
 #endif
     } while (unlikely(r == -EINTR));
     return r;

@@ -9,17 +9,17 @@
  *
  *   B1  body_take: pthread_create(donor), all signals blocked.
  *   B2  donor: takes back what the kernel knows of the descriptor (rseq's area, the list of robust
- *       mutexes, the word to clear), and writes a number of its own in place of the kernel's tid:
- *       locks know their owners by it. Threads have numbers below 2^22, bodies from 2^23 on.
- *   B3  arch_donate: the context is saved, `donated` set, the kernel thread ends without touching
- *       the stack. The maker waits for `donated`.
+ *       mutexes, the word to clear), and gives it another word to clear: `left`.
+ *   B3  depart: the context is saved, and the kernel thread ends. The maker waits until the kernel
+ *       has cleared `left`, and writes a number of ours in place of the kernel's tid: locks know
+ *       their owners by it. Threads have numbers below 2^22, bodies from 2^23 on.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
  *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
  *       comes back by g0 and sets its own again (body_doff) before the goroutine's commit: until
  *       then no other thread can run it. A signal in between finds the same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
- *       (arch_clone_at). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
- *       thread has no M. It clears `left`, and the stack can be used again.
+ *       (return_to). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
+ *       thread has no M. The kernel clears `left` with it, and the stack can be used again.
  *
  *   B6  body_lead: a whole program's threads are to be goroutines. When main makes its first, its
  *       kernel thread puts another body on (of a donor, `host`), and the runtime lives there; what
@@ -34,8 +34,9 @@
  * (m->detour, body_home), so ordinary ones pay nothing. On g0 the thread pointer is the M's.
  * Between body_wear and body_doff nothing of libc's is called on g0.
  *
- * glibc on x86-64; elsewhere, under a sanitizer or with a collector, there are none: -ENOTSUP. libc
- * counts bodies as threads: main's pthread_exit does not end the process while there is one.
+ * Only glibc's; with another libc, under a sanitizer or with a collector, there are none: -ENOTSUP.
+ * So it is where the tid is not found. libc counts bodies as threads: main's pthread_exit does not
+ * end the process while there is one.
  */
 #include "base/base.h" /* first: _GNU_SOURCE */
 #include "sched/body.h"
@@ -56,7 +57,10 @@
 
 M body_home;
 
-#if defined(__GLIBC__) && defined(ARCH_BODIES)
+#ifdef __GLIBC__
+
+/* glibc's clone, where no other stands before it */
+extern int __clone(int (*)(void *), void *, int, void *, ...);
 
 #define FIRST_TID (1 << 23)
 #define MOST_TIDS ((1 << 30) - FIRST_TID) /* a lock's word has 30 bits for its owner */
@@ -77,11 +81,11 @@ struct Body {
     M **m, **runner; /* its tls_m, tls_runner */
     int *errno_at;   /* its own; while it is worn, those of the thread that wears it */
     Handling *handling;
-    uint32_t donated; /* atomic: DONATED, the kernel thread has left the stack; REFUSED */
-    uint32_t left;    /* atomic: 1 until the kernel thread that ends it has */
+    uint32_t left; /* atomic: 1 until the kernel thread that gives or ends it has ended */
     int tid;
-    bool lost;   /* its goroutine's runtime has ended */
-    int refused; /* B6: no runtime has begun, for this reason */
+    bool not_given; /* valid when left */
+    bool lost;      /* its goroutine's runtime has ended */
+    int refused;    /* B6: no runtime has begun, for this reason */
     M *maker;
     sigset_t mask; /* the maker's: destructors run with it */
     RobustHead *robust;
@@ -90,8 +94,6 @@ struct Body {
     void (*host)(void); /* B6; else NULL */
     Body *next;         /* bodies.lock */
 } ALIGNED(64);
-
-enum { DONATED = 1, REFUSED }; /* Body.donated */
 
 static struct {
     Lock lock;
@@ -113,11 +115,10 @@ void *body_context(Stack *s) { return body_of(s)->sp; }
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
 #define RSEQ_UNREGISTER 1
-#define RSEQ_SIGNATURE 0x53053053 /* glibc's, x86 */
 
 static long rseq_call(char *tp, int flags) {
     long size = __rseq_size < 32 ? 32 : __rseq_size;
-    return os_sys(SYS_rseq, (long)(tp + __rseq_offset), size, flags, RSEQ_SIGNATURE, 0, 0);
+    return os_sys(SYS_rseq, (long)(tp + __rseq_offset), size, flags, ARCH_RSEQ_SIGNATURE, 0, 0);
 }
 static bool leave_rseq(char *tp) {
     if (&__rseq_size == NULL || __rseq_size == 0) return true;
@@ -127,14 +128,22 @@ static bool leave_rseq(char *tp) {
     return rseq_call(tp, RSEQ_UNREGISTER) == 0;
 }
 
-static int word_at(const char *tp, size_t offset) {
+static int word_at(const char *tp, ptrdiff_t offset) {
     return *(const int *)(const void *)(tp + offset);
+}
+
+/* The thread pointer is at libc's descriptor, or at its end, with the variables above. */
+static char *descriptor_end(Body *b, char *descriptor) {
+    char *end = descriptor + DESCRIPTOR, *most = descriptor < b->tp ? b->tp : (char *)b;
+    return end < most ? end : most;
 }
 
 /* Where the descriptor has the tid: the one word that is, here and in the maker's thread. */
 static int *descriptor_tid(Body *b) {
+    char *descriptor = (char *)pthread_self(); /* glibc's is its address */
+    ptrdiff_t at = descriptor - b->tp, end = descriptor_end(b, descriptor) - b->tp;
     int tid = os_gettid(), *found = NULL;
-    for (size_t at = 64; at < DESCRIPTOR && b->tp + at < (char *)b; at += sizeof tid) {
+    for (; at < end; at += (ptrdiff_t)sizeof tid) {
         if (word_at(b->tp, at) != tid || word_at(b->maker->tp, at) != b->maker->tid) continue;
         if (found) return NULL;
         found = (int *)(void *)(b->tp + at);
@@ -142,16 +151,15 @@ static int *descriptor_tid(Body *b) {
     return found;
 }
 
-/* B2. */
-static bool leave_kernel(Body *b) {
+/* B2. cleared: what the kernel clears when this thread ends. */
+static bool leave_kernel(Body *b, uint32_t *cleared) {
     size_t size = 0;
     if (b->tid_at == NULL) b->tid_at = descriptor_tid(b);
     if (b->tid_at == NULL || !leave_rseq(b->tp)) return false;
+    if (os_sys(SYS_set_tid_address, (long)cleared, 0, 0, 0, 0, 0) < 0) return false;
     if (os_sys(SYS_get_robust_list, 0, (long)&b->robust, (long)&size, 0, 0, 0) < 0)
         b->robust = NULL;
     os_sys(SYS_set_robust_list, 0, sizeof(RobustHead), 0, 0, 0, 0);
-    os_sys(SYS_set_tid_address, 0, 0, 0, 0, 0, 0);
-    *b->tid_at = b->tid;
     return true;
 }
 
@@ -169,8 +177,19 @@ static void robust_end(Body *b) {
     }
 }
 
-/* A life: returns on the kernel thread that ends the body, or in a child of fork, where that is
- * the goroutine's. Its own frame, since registers do not
+static void vanish(void *none) {
+    for (;;) arch_sys6(SYS_exit, 0, 0, 0, 0, 0, 0);
+}
+
+/* B3. Returns to the thread that switches to b->sp. The kernel thread takes its last steps on room
+ * in this frame, where nobody is yet. */
+static NOINLINE void depart(Body *b) {
+    char room[512];
+    arch_switch(&b->sp, arch_first_frame(room + sizeof room, vanish, NULL));
+}
+
+/* A life: returns on the kernel thread that ends the body, or in a child of fork, where that is the
+ * goroutine's. Its own frame, since registers do not
  * outlive a jump. The goroutine ends inside: until it has, the runtime's end may take it, and jumps
  * here (forsaken). */
 static NOINLINE void live(Body *b) {
@@ -181,7 +200,7 @@ static NOINLINE void live(Body *b) {
     b->start = start.jump;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
-        arch_donate(&b->sp, &b->donated);
+        depart(b);
         goroutine_with_body();
     }
     if (!b->lost && !in_any_child()) end_with_body(&b->sp);
@@ -201,7 +220,13 @@ static Body *pop_sized_locked(Body **list, size_t span, bool dead) {
     return b;
 }
 
-/* B5. bodies.lock. */
+static int return_to(void *context) {
+    void *never;
+    arch_switch(&never, context);
+    return 0;
+}
+
+/* B5. bodies.lock. The new thread's first steps are below what the context still needs. */
 static bool end_locked(Body *b) {
     enum {
         FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
@@ -210,7 +235,7 @@ static bool end_locked(Body *b) {
     uint64_t all = ~(uint64_t)0, old;
     store_rlx(&b->left, 1);
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
-    bool given = arch_clone_at(FLAGS, b->sp, &b->left, b->tp) > 0;
+    bool given = __clone(return_to, b->sp, FLAGS, b->sp, NULL, b->tp, &b->left) > 0;
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
     return given;
 }
@@ -258,14 +283,15 @@ static void note_thread(Body *b) {
 static void *donor(void *arg) {
     Body *b = arg;
     note_thread(b);
-    if (!leave_kernel(b)) {
-        store_rel(&b->donated, REFUSED);
-        os_futex_wake(&b->donated, 1);
+    b->not_given = !leave_kernel(b, &b->left);
+    if (b->not_given) {
+        store_rel(&b->left, 0);
+        os_sys(SYS_futex, (long)&b->left, FUTEX_WAKE, 1, 0, 0, 0);
         return NULL;
     }
     pthread_detach(pthread_self());
     if (b->host) {
-        arch_donate(&b->sp, &b->donated);
+        depart(b);
         b->host();
     }
     live(b);
@@ -286,11 +312,10 @@ static void *donor(void *arg) {
 #define SIGSETXID 33
 typedef struct KernelAction {
     void (*handler)(int, siginfo_t *, void *);
-    unsigned long flags;
-    void *restorer;
-    uint64_t mask;
+    uint64_t rest[4]; /* flags, mask: as the processor's kernel has them */
 } KernelAction;
 static KernelAction libc_setxid;
+#define KERNEL_SIGSET sizeof(uint64_t)
 
 /* The process's first kernel thread is that of two descriptors (B6), and gets a signal for each. */
 static struct {
@@ -311,14 +336,22 @@ static void on_setxid(int signo, siginfo_t *info, void *context) {
 /* Behind the first pthread_create, which installs it. */
 static void wrap_setxid(void) {
     KernelAction now = {0};
-    long r = os_sys(SYS_rt_sigaction, SIGSETXID, 0, (long)&now, sizeof now.mask, 0, 0);
+    long r = os_sys(SYS_rt_sigaction, SIGSETXID, 0, (long)&now, KERNEL_SIGSET, 0, 0);
     if (r < 0 || now.handler == NULL || now.handler == on_setxid) return;
     libc_setxid = now;
     now.handler = on_setxid;
-    os_sys(SYS_rt_sigaction, SIGSETXID, (long)&now, 0, sizeof now.mask, 0, 0);
+    os_sys(SYS_rt_sigaction, SIGSETXID, (long)&now, 0, KERNEL_SIGSET, 0, 0);
 }
 
-/* B1. 0; or an error, and nothing of it is left. */
+/* The kernel wakes as if the waiters were another process's. A filter may refuse the call. */
+static void await_left(Body *b) {
+    while (load_acq(&b->left)) {
+        long r = os_sys(SYS_futex, (long)&b->left, FUTEX_WAIT, 1, 0, 0, 0);
+        if (r == -ENOSYS || r == -EPERM) os_nap(50 * GORT_US);
+    }
+}
+
+/* B1, B3. 0; or an error, and nothing of it is left. */
 static int donate(Body *b) {
     Stack *s = stack_of(b);
     pthread_t thread;
@@ -337,10 +370,13 @@ static int donate(Body *b) {
     pthread_attr_destroy(&attr);
     if (r != 0) return -r;
     wrap_setxid();
-    while (load_acq(&b->donated) == 0) os_futex_wait(&b->donated, 0, GORT_FOREVER);
-    if (load_acq(&b->donated) == DONATED) return 0;
-    pthread_join(thread, NULL);
-    return -ENOTSUP;
+    await_left(b);
+    if (b->not_given) {
+        pthread_join(thread, NULL);
+        return -ENOTSUP;
+    }
+    *b->tid_at = b->tid;
+    return 0;
 }
 
 static void push_ready(Body *b) {
@@ -381,7 +417,7 @@ static long make_body(void *size) {
     Stack *s = body_stack(*(size_t *)size);
     if (s == NULL) return -ENOMEM;
     Body *b = body_of(s);
-    *b = (Body){.tid = next_tid(), .maker = getm()};
+    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm()};
     int r = donate(b);
     if (r < 0) stack_custom_free(s);
     else push_ready(b);
@@ -414,7 +450,7 @@ static Body *make_host(void (*host)(void), int *error) {
     *error = -ENOMEM;
     if (s == NULL) return NULL;
     Body *b = body_of(s);
-    *b = (Body){.tid = next_tid(), .maker = getm(), .host = host};
+    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .host = host};
     *error = donate(b);
     if (*error == 0) return b;
     stack_custom_free(s);
@@ -459,7 +495,8 @@ int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) {
     *b = (Body){.tid = os_gettid(), .maker = getm()};
     note_thread(b);
     b->tid_at = (int *)(void *)(b->tp + ((char *)d->tid_at - d->tp));
-    if (!leave_kernel(b)) return -ENOTSUP;
+    if (!leave_kernel(b, NULL)) return -ENOTSUP;
+    *b->tid_at = b->tid;
     *stack = stack_of(b);
     first.tp = b->tp;
     first.tid = b->tid;

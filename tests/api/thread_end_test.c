@@ -1,3 +1,4 @@
+// not-with: emulation (qemu 7.2 cannot fork beside a thread that begins, nor execute for itself)
 /*
  * gort_attr.thread at the ends: of the goroutine, of the runtime, of the parent.
  *

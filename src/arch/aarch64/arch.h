@@ -47,6 +47,11 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 #define ARCH_TLS_AT(offset) \
     ARCH_VALUE(void *, "mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(value_) : "r"(offset))
 
+#define ARCH_RSEQ_SIGNATURE 0xd428bc00
+static inline void arch_tp_set(void *tp) {
+    __asm__ volatile("msr tpidr_el0, %0" : : "r"(tp) : "memory");
+}
+
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame; }
 
 #endif

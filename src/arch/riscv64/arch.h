@@ -44,6 +44,9 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 #define ARCH_TLS_AT(offset) \
     ARCH_VALUE(void *, "add %0, tp, %1\n\tld %0, 0(%0)" : "=&r"(value_) : "r"(offset))
 
+#define ARCH_RSEQ_SIGNATURE 0xf1401073
+static inline void arch_tp_set(void *tp) { __asm__ volatile("mv tp, %0" : : "r"(tp) : "memory"); }
+
 static inline uintptr_t *arch_frame_record(void *frame) { return (uintptr_t *)frame - 2; }
 
 #endif

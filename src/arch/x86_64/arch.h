@@ -111,8 +111,7 @@ static inline long arch_sys6(long nr, long a, long b, long c, long d, long e, lo
 #define ARCH_THREAD_POINTER() ARCH_VALUE(char *, "movq %%fs:0, %0" : "=r"(value_))
 #define ARCH_TLS_AT(offset) ARCH_VALUE(void *, "movq %%fs:(%1), %0" : "=r"(value_) : "r"(offset))
 
-/* Goroutines with a body (sched/body.c). */
-#define ARCH_BODIES 1
+#define ARCH_RSEQ_SIGNATURE 0x53053053
 extern bool arch_fsgsbase; /* context.c: programs may write fsbase */
 static inline void arch_tp_set(void *tp) {
     if (__builtin_expect(arch_fsgsbase, 1)) __asm__ volatile("wrfsbase %0" : : "r"(tp) : "memory");
