@@ -23,6 +23,7 @@ static struct {
     main_fn *main;
     int argc;
     char **argv;
+    bool begun; /* or is about to */
 } program;
 
 static void core_found(void) {
@@ -51,15 +52,16 @@ static int main_instead(int argc, char **argv, char **env) {
     pthread_attr_init(&attr);
     pthread_attr_getstacksize(&attr, &threads.stack_size);
     pthread_attr_destroy(&attr);
+    program.begun = true;
     int r = core ? core->run_main(threads.stack_size, program_goroutine, argc, argv) : -ENOTSUP;
     fprintf(stderr, "gort: threads stay threads: %s\n",
             r == -ENOTSUP ? "this libc or machine is not known" : strerror(-r));
     return program.main(argc, argv, env);
 }
 
-static bool asked_for(void) {
+bool threads_asked_for(void) {
     const char *word = getenv("GORT_THREADS");
-    return word && strcmp(word, "1") == 0;
+    return threads.on || (!program.begun && word && strcmp(word, "1") == 0);
 }
 
 HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step *fini,
@@ -67,5 +69,5 @@ HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step 
     start_fn *libcs;
     *(void **)(void *)&libcs = dlsym(RTLD_NEXT, "__libc_start_main");
     program.main = fn;
-    return libcs(asked_for() ? main_instead : fn, argc, argv, init, fini, loader_fini, stack_end);
+    return libcs(threads_asked_for() ? main_instead : fn, argc, argv, init, fini, loader_fini, stack_end);
 }

@@ -61,6 +61,9 @@ extern Thread first_thread; /* main's */
 /* In a hooked function: the program's threads are goroutines, here and now. */
 #define as_goroutines() (unlikely(threads.on) && !called_by_core() && !hook_in_child())
 
+/* The program's threads are goroutines, or will be once main begins. Any time, also in a library's
+ * constructor. */
+bool threads_asked_for(void);
 /* The caller's; NULL: a thread of libc's. */
 Thread *thread_me(void);
 /* Both with threads.lock, between the first two. */

@@ -159,7 +159,7 @@ env_of() { # test
 signal_number() { # what strsignal says
     case $1 in
         Aborted) echo 134 ;; Killed) echo 137 ;; 'Segmentation fault') echo 139 ;;
-        Terminated) echo 143 ;; *) echo "$1" ;;
+        Terminated) echo 143 ;; 'User defined signal 1') echo 138 ;; *) echo "$1" ;;
     esac
 }
 judge() { # status file-of-TEST_DIRECT file-of-output: a result
@@ -182,7 +182,7 @@ run() { # test limit file-of-result command...
     shift 3
     dir=$(mktemp -d)
     (
-        cd "$dir" || exit
+        cd "$dir" && : >Makefile || exit # tests open it
         IFS='|' read -ra args < <(args_of "$name")
         exec timeout -s QUIT -k 3 "$limit" env --default-signal=INT,QUIT TMPDIR="$dir" \
             TEST_DIRECT="$dir/direct" LD_LIBRARY_PATH="$NPTL/bin" $(env_of "$name") \
