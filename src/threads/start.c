@@ -69,5 +69,6 @@ HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step 
     start_fn *libcs;
     *(void **)(void *)&libcs = dlsym(RTLD_NEXT, "__libc_start_main");
     program.main = fn;
-    return libcs(threads_asked_for() ? main_instead : fn, argc, argv, init, fini, loader_fini, stack_end);
+    return libcs(threads_asked_for() ? main_instead : fn, argc, argv, init, fini, loader_fini,
+                 stack_end);
 }
