@@ -153,7 +153,7 @@ static bool spare_locked(Thread *t) {
 }
 
 static void life_counted(void) {
-    if (sub_seq(&threads.live, 1) == 1) gort_sem_release(&all_ended, 1);
+    if (sub_seq(&threads.live, 1) == 0) gort_sem_release(&all_ended, 1);
 }
 
 static void retire(Thread *t) {
