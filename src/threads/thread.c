@@ -80,12 +80,20 @@ static void thread_strike(Thread *t) {
 
 /* ---- a life ---------------------------------------------------------------------------------- */
 
-/* Where libc notes in its descriptor that a thread is cancelled or exits. 0: it does not tell. */
-static size_t cancel_word(void) {
-    static const uint32_t *entry; /* bits, elements, offset */
-    if (entry == NULL) entry = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling");
-    return entry ? entry[2] : 0;
+/* Looked up before main: dlsym takes the loader's lock, which a thread may hold that is waited for
+ * by this one's joiner, in a library's constructor. */
+static struct {
+    void (*tls_destructors)(void);
+    const uint32_t *cancel; /* bits, elements, offset */
+} life_syms;
+
+static void life_find_syms(void) {
+    *(void **)&life_syms.tls_destructors = dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+    life_syms.cancel = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling");
 }
+
+/* Where libc notes in its descriptor that a thread is cancelled or exits. 0: it does not tell. */
+static size_t cancel_word(void) { return life_syms.cancel ? life_syms.cancel[2] : 0; }
 
 /* Also an allocator's, which has no destructor here (threadkeys.c). */
 static bool is_kept(const struct dl_phdr_info *info) {
@@ -110,13 +118,10 @@ static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
 
 /* T3. False: this body cannot live again. */
 static bool life_undone(Thread *t) {
-    static void (*tls_destructors)(void);
-    if (tls_destructors == NULL)
-        *(void **)&tls_destructors = dlsym(RTLD_DEFAULT, "__call_tls_dtors");
-    if (tls_destructors) tls_destructors();
+    if (life_syms.tls_destructors) life_syms.tls_destructors();
     for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
     core->body_over(t->gp);
-    if (tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
+    if (life_syms.tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
     if (t->left) *(int *)((char *)t->id + cancel_word()) = 0;
     dl_iterate_phdr(first_values, NULL);
     uselocale(LC_GLOBAL_LOCALE);
@@ -376,6 +381,7 @@ HOOK void thrd_exit(int value) { pthread_exit((void *)(intptr_t)value); }
 
 void thread_main_begins(void *(*fn)(void *), void *arg) {
     Thread *t = me = &first_thread;
+    life_find_syms();
     t->id = pthread_self();
     t->gp = runner_g();
     t->tid = (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
