@@ -4,6 +4,7 @@
  * the hook's side: two calls between libraries cost more than what they test.
  */
 #include "api/hookcalls.h"
+#include "base/env.h"
 #include "base/san.h"
 #include "sync/sema.h"
 #include "io/close.h"
@@ -216,6 +217,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .own_close = hook_own_close,
         .epoll = hook_epoll,
         .poll = poll_until,
+        .env = env_get,
         .body_tid = body_tid,
         .body_over = body_over,
         .lead = hook_lead,

@@ -92,6 +92,7 @@ typedef struct HookCore {
     __typeof__(hook_epoll) *epoll;
     int (*poll)(struct pollfd *fds, unsigned long n, int64_t deadline);
 
+    const char *(*env)(const char *variable); /* env_get */
     /* gp is a thread to libc (body.c): its number; and it holds no robust mutex any more. */
     int (*body_tid)(G *gp);
     void (*body_over)(G *gp);

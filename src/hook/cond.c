@@ -6,10 +6,22 @@
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */
 
+/* As in libc, a thread that waits here uses the mutex meanwhile, and pthread_mutex_destroy says
+ * EBUSY. Not so an ordinary goroutine, whose runtime may end while it waits; nor one that does not
+ * hold the mutex. */
+static bool cond_uses(pthread_mutex_t *mutex) {
+    if (!is_thread_to_libc()) return false;
+    int owner = load_rlx(&mutex->__data.__owner);
+    if (load_rlx(&mutex->__data.__kind) != 0 && owner != core->body_tid(runner_g())) return false;
+    mutex->__data.__nusers++;
+    return true;
+}
+
 static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     WaitEntry w;
     bool mine = stay();
     waitq_join(&w, c, EVERY_BIT);
+    bool uses = cond_uses(mutex);
     int r = pthread_mutex_unlock(mutex);
     if (r != 0) {
         if (waitq_leave(&w)) waitq_wake(c, false);
@@ -19,6 +31,7 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     mine |= stay(); /* the mutex may have bound the goroutine until now */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
     r = pthread_mutex_lock(mutex);
+    if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
     stay_end(mine);
     return r != 0 ? r : hit ? 0 : ETIMEDOUT;
 }

@@ -57,8 +57,8 @@
     X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fclose) X(freopen) X(closefrom) \
     X(open) X(fsync) X(fdatasync) X(flock) \
     X(waitpid) X(system) X(clone) \
-    X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
-    X(pthread_mutex_clocklock) X(pthread_mutex_unlock) \
+    X(pthread_mutex_init) X(pthread_mutex_lock) X(pthread_mutex_trylock) \
+    X(pthread_mutex_timedlock) X(pthread_mutex_clocklock) X(pthread_mutex_unlock) \
     X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
     X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) X(pthread_rwlock_timedwrlock) \
     X(pthread_rwlock_clockrdlock) X(pthread_rwlock_clockwrlock) X(pthread_rwlock_unlock) \

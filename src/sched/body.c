@@ -409,7 +409,12 @@ static Stack *body_stack(size_t size) {
     return s;
 }
 
-static int next_tid(void) { return FIRST_TID + (int)(add_rlx(&bodies.tids, 1) % MOST_TIDS); }
+/* Processes that share a mutex tell their owners apart: each begins elsewhere. */
+#define TIDS_APART 253
+static int next_tid(void) {
+    uint32_t n = (uint32_t)os_getpid() * TIDS_APART + add_rlx(&bodies.tids, 1);
+    return FIRST_TID + (int)(n % MOST_TIDS);
+}
 
 /* In a call that is announced as blocking: the runtime may end meanwhile, and the body is there for
  * the next taker. */

@@ -32,6 +32,7 @@ static struct {
     main_fn *main;
     int argc;
     char **argv;
+    bool refused; /* there can be no runtime: its threads stay threads */
 } program;
 
 static void core_found(void) {
@@ -73,18 +74,20 @@ bool threads_begin(void) {
     threads.room = NULL;
     int (*shown)(int, char **) = (int (*)(int, char **))(void (*)(void))program.main;
     int r = core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
+    program.refused = r < 0;
     if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
     else thread_first_begins();
     return threads.on = r == 0;
 }
 
 static int main_instead(int argc, char **argv, char **env) {
-    return thread_first(program.main, argc, argv);
+    return thread_first(program.main, argc, argv, env);
 }
 
-static bool asked_for(void) {
-    const char *word = getenv("GORT_THREADS");
-    return word && strcmp(word, "1") == 0 && core;
+bool threads_asked_for(void) {
+    if (threads.on || program.refused || core == NULL) return threads.on;
+    const char *word = core->env("GORT_THREADS");
+    return word && strcmp(word, "1") == 0;
 }
 
 HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step *fini,
@@ -92,7 +95,7 @@ HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step 
     ALIGNED(CACHE_LINE) char room[BODY_ROOM];
     start_fn *libcs;
     *(void **)(void *)&libcs = dlsym(RTLD_NEXT, "__libc_start_main");
-    if (!asked_for()) return libcs(fn, argc, argv, init, fini, loader_fini, stack_end);
+    if (!threads_asked_for()) return libcs(fn, argc, argv, init, fini, loader_fini, stack_end);
     program.main = fn;
     program.argc = argc;
     program.argv = argv;

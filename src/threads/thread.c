@@ -86,12 +86,20 @@ static void thread_strike(Thread *t) {
 
 /* ---- a life ---------------------------------------------------------------------------------- */
 
-/* Where libc notes in its descriptor that a thread is cancelled or exits. 0: it does not tell. */
-static size_t cancel_word(void) {
-    static const uint32_t *entry; /* bits, elements, offset */
-    if (entry == NULL) entry = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling");
-    return entry ? entry[2] : 0;
+/* Looked up before main: dlsym takes the loader's lock, which a thread may hold that is waited for
+ * by this one's joiner, in a library's constructor. */
+static struct {
+    void (*tls_destructors)(void);
+    const uint32_t *cancel; /* bits, elements, offset */
+} life_syms;
+
+static void life_find_syms(void) {
+    *(void **)&life_syms.tls_destructors = dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+    life_syms.cancel = dlsym(RTLD_DEFAULT, "_thread_db_pthread_cancelhandling");
 }
+
+/* Where libc notes in its descriptor that a thread is cancelled or exits. 0: it does not tell. */
+static size_t cancel_word(void) { return life_syms.cancel ? life_syms.cancel[2] : 0; }
 
 /* Also an allocator's, which has no destructor here (threadkeys.c). */
 static bool is_kept(const struct dl_phdr_info *info) {
@@ -116,13 +124,10 @@ static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
 
 /* T3. False: this body cannot live again. */
 static bool life_undone(Thread *t) {
-    static void (*tls_destructors)(void);
-    if (tls_destructors == NULL)
-        *(void **)&tls_destructors = dlsym(RTLD_DEFAULT, "__call_tls_dtors");
-    if (tls_destructors) tls_destructors();
+    if (life_syms.tls_destructors) life_syms.tls_destructors();
     for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
     core->body_over(t->gp);
-    if (tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
+    if (life_syms.tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
     if (t->left) *(int *)((char *)t->id + cancel_word()) = 0;
     dl_iterate_phdr(first_values, NULL);
     uselocale(LC_GLOBAL_LOCALE);
@@ -159,7 +164,7 @@ static bool spare_locked(Thread *t) {
 }
 
 static void life_counted(void) {
-    if (sub_seq(&threads.live, 1) == 1) gort_sem_release(&all_ended, 1);
+    if (sub_seq(&threads.live, 1) == 0) gort_sem_release(&all_ended, 1);
 }
 
 static void retire(Thread *t) {
@@ -395,7 +400,7 @@ static void first_ends(void) {
     exit(0);
 }
 
-int thread_first(int (*fn)(int, char **, char **), int argc, char **argv) {
+int thread_first(int (*fn)(int, char **, char **), int argc, char **argv, char **env) {
     Thread *t = &first_thread;
     volatile int status = 0;
     union {
@@ -406,7 +411,7 @@ int thread_first(int (*fn)(int, char **, char **), int argc, char **argv) {
     t->left = true;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
-        status = fn(argc, argv, environ);
+        status = fn(argc, argv, env);
         t->left = false;
     }
     __pthread_unregister_cancel(&start.libc);
@@ -417,6 +422,7 @@ int thread_first(int (*fn)(int, char **, char **), int argc, char **argv) {
 /* The others are to be goroutines, and this is one now. */
 void thread_first_begins(void) {
     Thread *t = &first_thread;
+    life_find_syms();
     t->gp = runner_g();
     t->tid = core->body_tid(t->gp);
     t->state = THREAD_LIVES;

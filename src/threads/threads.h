@@ -67,6 +67,9 @@ bool threads_begin(void); /* start.c */
 #define makes_goroutines() \
     (as_goroutines() || (unlikely(threads.room != NULL) && !called_by_core() && threads_begin()))
 
+/* The program's threads are goroutines, or will be once main begins. Any time, also in a library's
+ * constructor. */
+bool threads_asked_for(void);
 /* The caller's; NULL: a thread of libc's. */
 Thread *thread_me(void);
 /* Both with threads.lock, between the first two. */
@@ -81,7 +84,7 @@ bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
 /* main's thread: before any other; its function, and its end by pthread_exit, which is libc's where
  * no thread was made; it is a goroutine now. */
 void thread_is_first(void);
-int thread_first(int (*fn)(int, char **, char **), int argc, char **argv);
+int thread_first(int (*fn)(int, char **, char **), int argc, char **argv, char **env);
 void thread_first_begins(void);
 
 #endif

@@ -37,6 +37,7 @@ kafka      -                                 librdkafka-dev
 mariadb    -                                 mariadb-server libmariadb-dev
 ldap       -                                 slapd libldap-dev
 ssh2       -                                 openssh-server libssh2-1-dev
+glibc      -                                 glibc-source
 END
 }
 packages_of() { needs | sed -n "s/^$1  *[^ ]*  *//p"; }
@@ -121,6 +122,8 @@ has_mariadb() { runs mariadbd mariadb && command -v mariadb-install-db &&
 maria_flags() { echo "-I$(in_deps /usr/include/mariadb) -lmariadb"; }
 has_ldap() { [ -x "$(in_deps /usr/sbin/slapd)" ] && links ldap.h -lldap -llber; }
 has_ssh2() { [ -x "$(in_deps /usr/sbin/sshd)" ] && links libssh2.h -lssh2; }
+has_glibc() { [ -e "$(glibc_source)" ]; }
+glibc_source() { ls "$(in_deps /usr/src/glibc)"/glibc-*.tar.xz; }
 has() { "has_$1" >/dev/null 2>&1 </dev/null; }
 
 # ---- what does not ------------------------------------------------------------------------------

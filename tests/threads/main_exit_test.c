@@ -3,10 +3,11 @@
 
 static pthread_t first;
 static int destroyed; /* by main's end */
+static int ended;     /* the last thread has */
 
 static void destroy(void *value) { __atomic_store_n(&destroyed, 1, __ATOMIC_SEQ_CST); }
 static void at_exit(void) {
-    if (!destroyed) _exit(3);
+    if (!destroyed || !ended) _exit(3);
     if (write(1, "the end\n", 8) != 8) _exit(4);
 }
 
@@ -14,6 +15,8 @@ static void *last(void *arg) {
     void *value = NULL;
     CHECK(pthread_join(first, &value) == 0 && value == arg);
     CHECK(destroyed);
+    usleep(20000);
+    ended = 1;
     return NULL;
 }
 
