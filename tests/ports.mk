@@ -25,8 +25,8 @@ test-aarch64 test-riscv64:
 	$(MAKE) --no-print-directory CC=$(TRIPLE)-gcc AR=$(TRIPLE)-ar OBJCOPY=$(TRIPLE)-objcopy \
 	    TEST_RUNNER='qemu-$(@:test-%=%) -L /usr/$(TRIPLE)' test-port
 
-# Emulation is slow: one number of Ps above one, and time enough. Without the tests of the hook: qemu
-# 7.2 has no preadv2.
+# Emulation is slow: one number of Ps above one, and time enough. Without the tests of the hook:
+# qemu 7.2 has no preadv2.
 test-port:
 	$(Q)$(MAKE) --no-print-directory -k $(PARALLEL) lib hook $(PORT_BIN) || true
 	$(Q)$(RUN_ENV) TEST_RUNNER='$(TEST_RUNNER)' WRAP='$(TEST_RUNNER)' \

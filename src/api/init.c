@@ -511,7 +511,7 @@ int hook_lead(void *room, char *lo, int (*fn)(int, char **), int argc, char **ar
     leading.fn = fn;
     leading.argc = argc;
     leading.argv = argv;
-    int r = load_acq(&sched.busy) ? -EBUSY : body_lead(room, lo, lead, &run.first);
+    int r = load_rlx(&sched.busy) ? -EBUSY : body_lead(room, lo, lead, &run.first);
     if (r < 0) run.first = NULL;
     return r;
 }

@@ -23,8 +23,8 @@
  *
  *   B6  body_lead: a whole program's threads are to be goroutines. When main makes its first, its
  *       kernel thread puts another body on (of a donor, `host`), and the runtime lives there; what
- *       main knows as its thread goes on as goroutine 1, on the stack that it has. It keeps its tid,
- *       by which locks know it, and the host takes it too: it is the kernel thread's.
+ *       main knows as its thread goes on as goroutine 1, on the stack that it has. It keeps its
+ *       tid, by which locks know it, and the host takes it too: it is the kernel thread's.
  *
  * pthread_exit and cancellation unwind to live() as to a thread's start; gort_exit jumps there. A
  * goroutine whose runtime has ended loses what it has: its keys' values are dropped, and B5 follows
@@ -183,7 +183,7 @@ static void vanish(void *none) {
 
 /* B3. Returns to the thread that switches to b->sp. The kernel thread takes its last steps on room
  * in this frame, where nobody is yet. */
-static NOINLINE void depart(Body *b) {
+static NOINLINE void go_without(Body *b) {
     char room[512];
     arch_switch(&b->sp, arch_first_frame(room + sizeof room, vanish, NULL));
 }
@@ -200,7 +200,7 @@ static NOINLINE void live(Body *b) {
     b->start = start.jump;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
-        depart(b);
+        go_without(b);
         goroutine_with_body();
     }
     if (!b->lost && !in_any_child()) end_with_body(&b->sp);
@@ -291,7 +291,7 @@ static void *donor(void *arg) {
     }
     pthread_detach(pthread_self());
     if (b->host) {
-        depart(b);
+        go_without(b);
         b->host();
     }
     live(b);

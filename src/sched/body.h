@@ -22,7 +22,8 @@ void body_untake(Stack *s);   /* its goroutine does not begin */
 void *body_context(Stack *s); /* where it begins */
 /* main's thread, in the program's context. It goes on as a goroutine, with 0: of a runtime that
  * host() starts, which does not return, with *stack for goroutine 1. The record of that stack is in
- * `room` (BODY_ROOM bytes, aligned as a cache line), above the caller's frames; the stack ends at lo.
+ * `room` (BODY_ROOM bytes, aligned as a cache line), above the caller's frames; the stack ends at
+ * lo.
  * An error: nothing is different. */
 int body_lead(void *room, char *lo, void (*host)(void), Stack **stack);
 NORETURN void body_lead_back(Stack *s, int error); /* host(): body_lead is to return the error */
