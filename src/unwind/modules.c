@@ -174,7 +174,7 @@ static void modules_refresh(int64_t pause) {
     int64_t now = os_now(), last = load_rlx(&walked_at);
     if (last && now - last < pause) return;
     if (xchg_acq(&walking, 1)) {
-        if (pause == 0) walk_await();
+        if (pause == 0 || last == 0) walk_await();
         return;
     }
     modules_walk();

@@ -14,7 +14,8 @@ typedef struct Module {
     uintptr_t lo, hi; /* the addresses that its segments cover */
     uintptr_t eh_hdr; /* .eh_frame_hdr; 0: none */
     char path[232];
-    uint32_t state; /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
+    uint32_t state;  /* atomic, symbols.c: 0 not read, 1 being read, 2 ready, 3 has none */
+    uint32_t reader; /* atomic: the number of the thread that reads, or has read */
     uint32_t count;
     Symbol *symbols; /* sorted by value */
     char *strings;

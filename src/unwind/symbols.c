@@ -8,8 +8,8 @@
  * What is read is checked against the file's own sizes; a broken file gives no names.
  *
  * The first lookup in a module reads its table, on the thread that wins the CAS on its state. A
- * thread (or a handler on the same thread) that comes meanwhile prints the bare address. The
- * release store of READY publishes the table, which never changes again.
+ * thread that comes meanwhile waits for it; a handler on the same thread prints the bare address.
+ * The release store of READY publishes the table, which never changes again.
  */
 #include "unwind/symbols.h"
 #include "base/atomic.h"
@@ -151,17 +151,33 @@ static uint32_t read_module(Module *mod) {
     return ok ? READY : NONE;
 }
 
+/* Another thread reads the table: it takes milliseconds. Not where this is a handler, or a report,
+ * that came into the middle of the reading. A reader may have lost its processor, or crashed. */
+#define AWAIT_NAP (100 * GORT_US)
+#define AWAIT_NAPS 10000
+static uint32_t await_reader(Module *mod) {
+    uint32_t state = load_acq(&mod->state);
+    for (int i = 0; i < AWAIT_NAPS && state == READING; i++) {
+        if (load_rlx(&mod->reader) == (uint32_t)os_gettid()) break;
+        os_nap(AWAIT_NAP);
+        state = load_acq(&mod->state);
+    }
+    return state;
+}
+
 /* No other thread finishes the table, so its reader must not be stopped for good meanwhile. */
 static bool ensure_symbols(Module *mod) {
     uint32_t state = load_acq(&mod->state);
     if (state == UNREAD) {
         M *m = steady_begin();
         if (cas_acq(&mod->state, &state, READING)) {
+            store_rlx(&mod->reader, (uint32_t)os_gettid());
             state = read_module(mod);
             store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
         }
         steady_end(m);
     }
+    if (unlikely(state == READING)) state = await_reader(mod);
     return state == READY;
 }
 
