@@ -204,7 +204,8 @@ enum {
     ATTN_SIM = 16,     /* always, in a simulation: every call takes the slow way (sim.c) */
     ATTN_SECTION = 32, /* a plain thread's: clear it when the section ends (init.c) */
     ATTN_CHILD = 64,   /* a child of vfork has this M's thread-locals (fork.c) */
-    ATTN_FORK = 128    /* perhaps another thread forks: no section until it has (forkgate.c) */
+    ATTN_FORK = 128,   /* perhaps another thread forks: no section until it has (forkgate.c) */
+    ATTN_SIGNAL = 256  /* its goroutine is to look after signals (body.c) */
 };
 
 /* Runs after a parking G has left its stack; see park(). */
@@ -252,9 +253,11 @@ struct M {
     Note note;          /* asleep in the pool, in the handler, or as a locked M */
     P *nextp;           /* what the waker brings */
     G *nextg;
-    G *lockedg;      /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
-    G *detour;       /* own thread: each switch passes by g0: lockedg, or a G with a body runs */
-    char *tp;        /* its own thread pointer (body.c) */
+    G *lockedg; /* atomic: gort_lock_thread: the only G this M runs; set with sched.lock */
+    G *detour;  /* own thread: each switch passes by g0: lockedg, or a G with a body runs */
+    char *tp;   /* its own thread pointer (body.c) */
+    /* own thread writes, atomic: what it blocks at least, and SIGKILL's bit; 0: unknown (body.c) */
+    uint64_t sigmask;
     P *oldp;         /* the P it had before a blocking call */
     void *announced; /* G_SYSCALL: the goroutine's newest hook when it began (goexit.h) */
     /* atomic: the system call that it is about to make, announced, on a descriptor; 0: none */

@@ -9,6 +9,7 @@
 #include "sync/sema.h"
 #include "io/close.h"
 #include "sched/body.h"
+#include "sched/ender.h"
 #include "sched/goexit.h"
 #include "io/fdcall.h"
 #include "sched/schedule.h"
@@ -148,24 +149,31 @@ static int hook_may_close(void) {
     return blocking || (m->locks == m->pins && status == G_RUNNING) ? CLOSE_NOW : CLOSE_BEHIND;
 }
 
+/* ODD_USES, if a context is in use; signals end such waits (body.h). */
+static uint32_t context_in_use(G *gp) {
+    Ender *e = ender_of(gp);
+    return e && e->ctx ? ODD_USES : 0;
+}
+
 static M *pthread_park_until(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket,
                              bool *timed_out) {
     int ended;
     G *gp = self(m);
-    uint32_t uses = gp->odd & ODD_USES;
+    uint32_t uses = context_in_use(gp);
     gp->odd &= ~uses;
-    m = park_until(m, l, reason, deadline, ticket, &ended);
+    m = park_until(m, l, reason, wait_limit(m, deadline), ticket, &ended);
     gp->odd |= uses;
     *timed_out = ended != 0;
     return m;
 }
 
-static void pthread_sleep_until(int64_t deadline) {
+static int pthread_sleep_until(int64_t deadline) {
     G *gp = current_g();
-    uint32_t uses = gp->odd & ODD_USES;
+    uint32_t uses = context_in_use(gp);
     gp->odd &= ~uses;
-    gort_sleep_until(deadline);
+    int r = gort_sleep_until(deadline);
     gp->odd |= uses;
+    return r;
 }
 
 EXPORT const HookCore *gort_hook_core(void) {
@@ -220,6 +228,17 @@ EXPORT const HookCore *gort_hook_core(void) {
         .env = env_get,
         .body_tid = body_tid,
         .body_over = body_over,
+        .body_attach = body_attach,
+        .body_signals = body_signals,
+        .body_interrupt = body_interrupt,
+        .body_nudge = body_nudge,
+        .body_alone = body_alone,
+        .all_ms = &sched.all_ms,
+        .barrier_everywhere = barrier_everywhere,
+        .end_call = preempt_end_call,
+        .context_sp = arch_context_sp,
+        .raw_sigaction = body_sigaction,
+        .m_is_ours = m_is_ours,
         .lead = hook_lead,
         .descs = desc_table,
         .in_child = in_any_child,

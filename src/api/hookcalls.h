@@ -4,6 +4,7 @@
 #define HOOKCALLS_H
 
 #include "api/hookio.h"
+#include "sched/body.h"
 #include "sched/netpoll.h"
 #include "sched/outside.h"
 #include "sched/preempt.h"
@@ -38,7 +39,7 @@ typedef struct HookCore {
     void (*unlock)(Lock *l);
     /* No context in use ends these two: a pthread's wait keeps libc's meaning. */
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
-    void (*sleep_until)(int64_t deadline);
+    int (*sleep_until)(int64_t deadline); /* -EINTR: a signal came (body.h) */
     void (*ready)(M *m, G *gp);
     bool (*yield)(void);                            /* false: no goroutine wants to run */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
@@ -96,6 +97,18 @@ typedef struct HookCore {
     /* gp is a thread to libc (body.c): its number; and it holds no robust mutex any more. */
     int (*body_tid)(G *gp);
     void (*body_over)(G *gp);
+    /* Signals of goroutines that are threads: body.h. */
+    __typeof__(body_attach) *body_attach;
+    __typeof__(body_signals) *body_signals;
+    __typeof__(body_interrupt) *body_interrupt;
+    __typeof__(body_nudge) *body_nudge;
+    __typeof__(body_alone) *body_alone;
+    M **all_ms; /* M.all */
+    void (*barrier_everywhere)(void);
+    __typeof__(preempt_end_call) *end_call;
+    uintptr_t (*context_sp)(void *context);
+    int (*raw_sigaction)(int signo, const struct sigaction *act); /* also of libc's own signals */
+    void (*m_is_ours)(void); /* the calling thread is the runtime's */
     /* main's thread becomes goroutine 1 of a runtime that begins, and goes on (body_lead). fn: the
      * program's main. 0 or an error: nothing is different. */
     int (*lead)(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv);

@@ -242,7 +242,7 @@ const int32_t *hook_cause(void) {
     M *m = enter();
     Ender *e = ender_of(self(m));
     leave(m);
-    return e ? e->cause : NULL;
+    return e && e->ctx ? e->cause : NULL; /* a signal, without ctx, ends calls in the kernel too */
 }
 
 static long try_epoll(Call *c) {

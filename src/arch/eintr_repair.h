@@ -110,6 +110,11 @@ static void repair_by_copy(void *uc) {
     PC(mc) = call;
 }
 
+static long number_at_call(void *uc) {
+    mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
+    return (long)REG(mc, NUMBER);
+}
+
 static void end_at_call(void *uc) {
     mcontext_t *mc = &((ucontext_t *)uc)->uc_mcontext;
     uint32_t w;

@@ -8,6 +8,25 @@
 
 static __thread stack_t noted; /* ss_size 0: none */
 
+void altstack_forget(void) { noted = (stack_t){.ss_size = 0}; }
+
+/* main's, which was the kernel's to know until now. */
+void altstack_adopt(void) {
+    stack_t now;
+    if (libc(sigaltstack)(NULL, &now) == 0 && !(now.ss_flags & SS_DISABLE))
+        noted = (stack_t){.ss_sp = now.ss_sp, .ss_size = now.ss_size};
+}
+
+uintptr_t altstack_for(uintptr_t sp) {
+    uintptr_t lo = (uintptr_t)noted.ss_sp;
+    return noted.ss_size == 0 || sp - lo < noted.ss_size ? 0 : lo + noted.ss_size;
+}
+
+/* Of a thread that is a goroutine, whose handlers run there. */
+static bool on_noted(void) {
+    return known.threads && stack_pointer() - (uintptr_t)noted.ss_sp < noted.ss_size;
+}
+
 /* In a handler. The kernel knows its stack, and does not let it be changed. */
 static bool on_alternate(int *r, const stack_t *ss, stack_t *old) {
     stack_t now;
@@ -27,6 +46,11 @@ static int altstack_error(const stack_t *ss) {
 
 static int note_altstack(const stack_t *ss, stack_t *old) {
     stack_t was = noted;
+    if (on_noted()) was.ss_flags |= SS_ONSTACK;
+    if (ss && on_noted()) {
+        set_errno(EPERM);
+        return -1;
+    }
     if (ss) {
         int e = altstack_error(ss);
         if (e != 0) {

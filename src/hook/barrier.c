@@ -88,7 +88,7 @@ static void barrier_wait_parked(Barrier *b, uint32_t round) {
         /* queued, then the last look: pairs with released() */
         waitq_join(&w, b, EVERY_BIT);
         if (round_is_over(b, round)) waitq_leave(&w);
-        else waitq_wait(&w, WAIT_SEMA, GORT_FOREVER);
+        else if (!waitq_wait(&w, WAIT_SEMA, GORT_FOREVER)) attend();
     }
 }
 static void barrier_park(Arrival *a) {

@@ -19,7 +19,7 @@ static bool cond_uses(pthread_mutex_t *mutex) {
 
 static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     WaitEntry w;
-    bool mine = stay();
+    bool mine = stay_with(true);
     waitq_join(&w, c, EVERY_BIT);
     bool uses = cond_uses(mutex);
     int r = pthread_mutex_unlock(mutex);
@@ -30,10 +30,12 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     }
     mine |= stay(); /* the mutex may have bound the goroutine until now */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
+    bool ended = !hit && interrupted(); /* spurious, after a handler has run; or cancelled */
+    if (ended) attend();
     r = pthread_mutex_lock(mutex);
     if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
-    stay_end(mine);
-    return r != 0 ? r : hit ? 0 : ETIMEDOUT;
+    stay_over(mine, ended ? -EINTR : 0, false);
+    return r != 0 ? r : hit || ended ? 0 : ETIMEDOUT;
 }
 
 typedef struct CondWait {

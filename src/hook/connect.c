@@ -58,6 +58,12 @@ static COLD void connect_slept(M *m, int fd) {
     if (was_taken(m)) core_pass();
 }
 
+static long connect_parked(int fd, const struct sockaddr *sa, socklen_t len, int64_t deadline,
+                           uint32_t life) {
+    if (!is_fresh(fd, flags_hint(fd))) core->forget(fd);
+    return core->connect(fd, sa, len, deadline, life);
+}
+
 /* life: of the number when a call began that has slept; 0: the call begins here. */
 static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life) {
     if (!here()) return libc(connect)(fd, sa, len);
@@ -65,10 +71,7 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    bool mine = stay();
-    if (!is_fresh(fd, flags_hint(fd))) core->forget(fd);
-    long r = core->connect(fd, sa, len, deadline, life);
-    stay_end(mine);
+    long r = staying(connect_parked(fd, sa, len, deadline, life));
     return (int)returned(r);
 }
 

@@ -181,7 +181,7 @@ static long futex_park(const Futex *f, int64_t deadline) {
     WaitEntry w;
     waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     if (load_rlx(f->word) == (uint32_t)f->value)
-        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0 : -ETIMEDOUT;
+        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0 : interrupted() ? -EINTR : -ETIMEDOUT;
     return waitq_leave(&w) ? 0 : -EAGAIN;
 }
 
@@ -199,6 +199,7 @@ static long futex_park_and_look(const Futex *f, int64_t deadline) {
         until = deadline_after(pause);
         if (until > deadline) until = deadline;
         if (waitq_wait(&w, WAIT_SEMA, until)) return 0;
+        if (interrupted()) return waitq_leave(&w) ? 0 : -EINTR;
         if (pause == PAUSE_MOST && whose == LATER) {
             whose = memory_is(f->word);
             if (whose == PRIVATE) most = PAUSE_PRIVATE;

@@ -25,6 +25,7 @@
 /* atomic: what run_handler is to call for the signal, and WANTS_INFO */
 static uintptr_t asked_for[NSIG];
 #define WANTS_INFO ((uintptr_t)1 << 63) /* SA_SIGINFO was asked for */
+static uint32_t asked_flags[NSIG];      /* atomic: the others, where the hook is the program's */
 
 typedef void info_handler(int signo, siginfo_t *info, void *context);
 
@@ -51,8 +52,9 @@ static void copy_bytes(void *to, const void *from, size_t n) {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
 }
 
-static SignalFrame *frame_copy(const siginfo_t *info, const ucontext_t *context) {
-    uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE, fp = 0;
+/* top: of the stack; 0: the interrupted one. */
+static SignalFrame *frame_copy(const siginfo_t *info, const ucontext_t *context, uintptr_t top) {
+    uintptr_t sp = top ? top : (uintptr_t)context->uc_mcontext.gregs[REG_RSP] - RED_ZONE, fp = 0;
     const void *fp_was = context->uc_mcontext.fpregs;
     if (fp_was) {
         fp = sp = (sp - fp_bytes(fp_was)) & ~(uintptr_t)(FP_ALIGN - 1);
@@ -81,19 +83,52 @@ INLINE NORETURN void frame_enter(SignalFrame *f, int signo, info_handler *handle
                      : "memory");
     __builtin_unreachable();
 }
-INLINE void go_on_there(int signo, const siginfo_t *info, const void *context,
+INLINE void go_on_there(int signo, const siginfo_t *info, const void *context, uintptr_t top,
                         info_handler *handler) {
-    if (frame_is_away(context)) frame_enter(frame_copy(info, context), signo, handler);
+    if (frame_is_away(context)) frame_enter(frame_copy(info, context, top), signo, handler);
 }
 #else
-INLINE void go_on_there(int signo, const siginfo_t *info, const void *context,
+INLINE void go_on_there(int signo, const siginfo_t *info, const void *context, uintptr_t top,
                         info_handler *handler) {}
 #endif
 
+static info_handler *handler_of(int signo) {
+    return (info_handler *)(load_rlx(&asked_for[signo]) & ~WANTS_INFO);
+}
+
+/* A thread that is a goroutine, outside of the runtime. */
+static void run_on_thread(int signo, siginfo_t *info, void *context) {
+    bool apart = load_rlx(&asked_flags[signo]) & SA_ONSTACK;
+    uintptr_t top = apart ? altstack_for(core->context_sp(context)) : 0;
+    go_on_there(signo, info, context, top, signal_runs);
+    signal_runs(signo, info, context);
+}
+
 static void run_handler(int signo, siginfo_t *info, void *context) {
-    info_handler *handler = (info_handler *)(load_rlx(&asked_for[signo]) & ~WANTS_INFO);
-    if (runner(sigaction) == NULL) go_on_there(signo, info, context, handler);
+    int how = unlikely(known.threads) ? signal_comes(signo, info, context) : SIGNAL_AS_EVER;
+    if (how == SIGNAL_TAKEN) return;
+    if (how == SIGNAL_HERE) run_on_thread(signo, info, context);
+    else {
+        if (runner(sigaction) == NULL) go_on_there(signo, info, context, 0, handler_of(signo));
+        handler_of(signo)(signo, info, context);
+    }
+}
+
+bool handler_call(int signo, siginfo_t *info, void *context) {
+    info_handler *handler = handler_of(signo);
+    uint32_t flags = load_rlx(&asked_flags[signo]);
+    if (flags & SA_RESETHAND) {
+        struct sigaction none = {.sa_handler = SIG_DFL};
+        libc(sigaction)(signo, &none, NULL);
+    }
     handler(signo, info, context);
+    return !(flags & SA_RESTART);
+}
+
+bool handler_breaks(int signo) {
+    struct sigaction now;
+    return libc(sigaction)(signo, NULL, &now) == 0 && now.sa_sigaction == run_handler &&
+           !(now.sa_flags & SA_RESTART);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */
@@ -102,12 +137,23 @@ static bool is_handler(const struct sigaction *act) {
     return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
 
+/* Where the program's threads are goroutines, run_handler is in front of every handler, and does
+ * itself what these say. */
+#define WHOLE_FLAGS ((uint32_t)SA_ONSTACK | (uint32_t)SA_RESETHAND)
+
 /* What the program has asked for, where the kernel has run_handler. */
-static void as_asked(struct sigaction *act, uintptr_t asked) {
+static void as_asked(struct sigaction *act, uintptr_t asked, uint32_t flags) {
     if (act->sa_sigaction != run_handler) return;
     act->sa_handler = (sighandler_t)(asked & ~WANTS_INFO);
     act->sa_flags &= ~SA_ONSTACK;
     if (!(asked & WANTS_INFO)) act->sa_flags &= ~SA_SIGINFO;
+    act->sa_flags |= (int)(flags & WHOLE_FLAGS);
+}
+
+static void mask_of_handler(struct sigaction *act) {
+    act->sa_flags &= ~SA_RESETHAND;
+    for (int signo = 1; signo < NSIG; signo++)
+        if (core->keeps_signal(signo) || signo == SIGSEGV) sigdelset(&act->sa_mask, signo);
 }
 
 HOOK int sigaction(int signo, const struct sigaction *restrict act,
@@ -116,17 +162,21 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act,
     bool valid = signo > 0 && signo < NSIG;
     if (core == NULL || !valid) return libc(sigaction)(signo, act, old);
     uintptr_t asked = load_rlx(&asked_for[signo]);
-    if (act && is_handler(act) && !(act->sa_flags & SA_ONSTACK) && !vforked() &&
+    uint32_t flags = load_rlx(&asked_flags[signo]);
+    bool whole = known.threads;
+    if (act && is_handler(act) && (whole || !(act->sa_flags & SA_ONSTACK)) && !vforked() &&
         !core->in_sharing_child()) {
         uintptr_t info = act->sa_flags & SA_SIGINFO ? WANTS_INFO : 0;
         with = *act;
         with.sa_flags |= SA_ONSTACK | SA_SIGINFO;
         with.sa_sigaction = run_handler;
+        store_rlx(&asked_flags[signo], whole ? (uint32_t)act->sa_flags : 0);
+        if (whole) mask_of_handler(&with);
         asked = xchg_seq(&asked_for[signo], (uintptr_t)act->sa_handler | info);
         act = &with;
     }
     int r = core->sigaction(signo, act, old);
-    if (r == 0 && old) as_asked(old, asked);
+    if (r == 0 && old) as_asked(old, asked, flags);
     return r;
 }
 
@@ -134,7 +184,7 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act,
 static sighandler_t handler_installed(int signo, sighandler_t handler, sighandler_t old) {
     struct sigaction now, before = {.sa_handler = old};
     if (old == SIG_ERR || core == NULL) return old;
-    as_asked(&before, load_rlx(&asked_for[signo]));
+    as_asked(&before, load_rlx(&asked_for[signo]), 0);
     if (libc(sigaction)(signo, NULL, &now) == 0 && now.sa_handler == handler)
         sigaction(signo, &now, NULL);
     return before.sa_handler;
@@ -178,10 +228,16 @@ HOOK __typeof__(signal) ssignal __attribute__((alias("signal")));
 HOOK __typeof__(signal) bsd_signal __THROW __attribute__((alias("signal")));
 HOOK __typeof__(signal) sysv_signal __attribute__((alias("__sysv_signal")));
 
-void handlers_adopt(void) {
+/* One that is there already; one that run_handler is in front of keeps its flags. */
+static void handler_adopt(int signo) {
     struct sigaction now;
+    if (libc(sigaction)(signo, NULL, &now) != 0 || !is_handler(&now)) return;
+    if (now.sa_sigaction == run_handler) as_asked(&now, load_rlx(&asked_for[signo]), 0);
+    sigaction(signo, &now, NULL);
+}
+
+/* Again when the program's threads become goroutines. */
+void handlers_adopt(void) {
     core->use_sigaction(libc(sigaction));
-    for (int signo = 1; signo < NSIG; signo++)
-        if (libc(sigaction)(signo, NULL, &now) == 0 && is_handler(&now))
-            sigaction(signo, &now, NULL);
+    for (int signo = 1; signo < NSIG; signo++) handler_adopt(signo);
 }

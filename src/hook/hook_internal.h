@@ -32,6 +32,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -68,6 +70,10 @@
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigaltstack) \
+    X(pthread_sigmask) X(sigprocmask) X(sigpending) X(sigsuspend) X(pause) \
+    X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(siglongjmp) \
+    X(pthread_kill) X(pthread_sigqueue) X(raise) X(tgkill) X(kill) X(sigqueue) \
+    X(pthread_cancel) X(pthread_testcancel) X(pthread_setcancelstate) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */
@@ -105,6 +111,7 @@ typedef struct Known { /* one cache line */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
     bool retakes;                        /* the core tells */
+    bool threads;                        /* the program's threads are goroutines (src/threads) */
     uint32_t doubt;                      /* connect.c */
     uintptr_t allocator, allocator_size; /* threadkeys.c */
 } ALIGNED(CACHE_LINE) Known;
@@ -156,19 +163,46 @@ INLINE G *runner_g(void) {
 #define sys(nr, a, b, c, d, e, f) \
     arch_sys6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* threads/signals.c, where the program's threads are goroutines. A call that waits; point: it is a
+ * cancellation point. r: what has come of it; true: it is to be made again (restarts: as with
+ * SA_RESTART). */
+bool thread_stay(bool point);
+bool thread_stay_over(long r, bool restarts);
+bool thread_interrupted(void); /* waits end with -EINTR */
+/* fn, which waits, with that mask meanwhile; -EINTR: a handler has run, by either mask. */
+long thread_masked(const sigset_t *mask, long (*fn)(void *), void *arg);
+void thread_attend(void); /* then: handlers run. The caller is in no queue */
+
 /* From stay() to stay_end() the current goroutine comes back to its thread after each switch. */
-INLINE bool stay(void) { return core->stay_begin(); }
-INLINE void stay_end(bool mine) {
-    if (mine) core->stay_end();
+INLINE bool stay_with(bool point) {
+    return unlikely(known.threads) ? thread_stay(point) : core->stay_begin();
 }
-#define staying_if(on_goroutine, call)         \
-    ({                                         \
-        bool mine_ = (on_goroutine) && stay(); \
-        __typeof__(call) r_ = (call);          \
-        stay_end(mine_);                       \
-        r_;                                    \
+INLINE bool stay(void) { return stay_with(false); }
+INLINE bool stay_over(bool mine, long r, bool restarts) {
+    if (!mine) return false;
+    if (unlikely(known.threads)) return thread_stay_over(r, restarts);
+    core->stay_end();
+    return false;
+}
+INLINE void stay_end(bool mine) { stay_over(mine, 0, false); }
+#define staying_with(on_goroutine, restarts, call)              \
+    ({                                                          \
+        bool mine_ = (on_goroutine) && stay_with(true);         \
+        __typeof__(call) r_;                                    \
+        do r_ = (call);                                         \
+        while (unlikely(stay_over(mine_, (long)r_, restarts))); \
+        r_;                                                     \
     })
-#define staying(call) staying_if(true, call)
+#define staying_if(on_goroutine, call) staying_with(on_goroutine, true, call)
+#define staying(call) staying_with(true, true, call)
+/* A handler ends it, also one with SA_RESTART. */
+#define staying_once(call) staying_with(true, false, call)
+/* In a call that waits: a signal has ended a wait of the goroutine's. */
+INLINE bool interrupted(void) { return unlikely(known.threads) && thread_interrupted(); }
+/* Then its handlers run; the caller is in no queue. */
+INLINE void attend(void) {
+    if (unlikely(known.threads)) thread_attend();
+}
 
 /* After a call in which the monitor took the P: gets a P again. */
 INLINE void core_pass(void) {
@@ -249,7 +283,7 @@ INLINE bool readable(const void *at, size_t n) {
 
 int64_t nanoseconds(int64_t seconds, int64_t ns); /* the sum; NEVER: a century and more */
 int64_t deadline_after(int64_t ns);               /* from now on */
-void sleep_for(int64_t ns);                       /* on a goroutine */
+int64_t sleep_for(int64_t ns); /* on a goroutine: what is left where a handler has ended it */
 int64_t clock_deadline(clockid_t clock, const struct timespec *at);
 bool valid_time(const struct timespec *ts);
 /* The deadline that a timeout sets from now on; NULL: none. False: the timeout is not valid. */
@@ -271,6 +305,7 @@ struct WaitEntry {
     bool naps; /* the waiter's own: a deadline that passes leaves the entry queued */
 };
 
+#define WAIT_ENDS 0x100 /* with a reason of waitq_acquire: a handler ends it, EINTR */
 #define EVERY_BIT UINT32_MAX
 #define NO_BIT 0
 /* From here on a waker with one of these bits hits w. */
@@ -316,10 +351,16 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
+/* Likewise a cancellation point, which a signal's handler ends: EINTR. */
+int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline);
 bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
+/* Of the thread's own: none any more; its top, for a handler that interrupts code on sp. 0: none.
+ * */
+void altstack_forget(void), altstack_adopt(void);
+uintptr_t altstack_for(uintptr_t sp);
 void handlers_adopt(void); /* handlers.c, when the hook is loaded: libraries came before it */
 void allocator_find(void); /* when the hook is loaded */
 void values_run_out(void); /* the current goroutine ends */
@@ -331,6 +372,20 @@ bool keys_destroy_round(void);
 void values_bound(int more); /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
+
+/* ---- signals of threads that are goroutines (threads/signals.c) --------------------------------
+ * */
+
+/* A signal's handler is to run. TAKEN: not now, or not here. HERE: by signal_runs, on the stack
+ * where the kernel would run it. Else this is another kind of thread, or inside of the runtime.
+ * */
+enum { SIGNAL_AS_EVER, SIGNAL_HERE, SIGNAL_TAKEN };
+int signal_comes(int signo, const siginfo_t *info, void *context);
+void signal_runs(int signo, siginfo_t *info, void *context);
+/* handlers.c: runs the program's handler; true: it has no SA_RESTART. breaks: that is installed. */
+bool handler_call(int signo, siginfo_t *info, void *context);
+bool handler_breaks(int signo);
+void signals_pay(M *m); /* the monitor: waits that handlers could not end */
 
 /* ---- owners (mutex.c) ------------------------------------------------------------------------ */
 

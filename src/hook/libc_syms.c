@@ -54,13 +54,18 @@ static void libc_find_all(void) {
 #undef FIND
 }
 
+static void pay_all(M *m) {
+    waitq_pay(m);
+    if (known.threads) signals_pay(m);
+}
+
 static __attribute__((constructor(101))) void hook_load(void) {
     libc_find_all();
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
-        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, waitq_pay);
+        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, pay_all);
         allocator_find();
         c->attach_values(values_run_out, values_free, values_to_thread);
         known.tls_vforks = c->tls_vforks;

@@ -18,10 +18,7 @@ static bool is_sleep(const struct pollfd *fds, nfds_t n) {
     return true;
 }
 
-static long sleep_instead(int64_t deadline) {
-    core->sleep_until(deadline);
-    return 0;
-}
+static long sleep_instead(int64_t deadline) { return core->sleep_until(deadline); }
 
 static long poll_or_sleep(struct pollfd *fds, nfds_t n, int64_t deadline) {
     return is_sleep(fds, n) ? sleep_instead(deadline) : core->poll(fds, n, deadline);
@@ -34,7 +31,8 @@ HOOK int poll(struct pollfd *fds, nfds_t n, int timeout) {
     long r = poll_ready(fds, n);
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(poll)(fds, n, timeout);
-    return (int)returned(staying(poll_or_sleep(fds, n, after_ms(timeout))));
+    int64_t deadline = after_ms(timeout);
+    return (int)returned(staying_once(poll_or_sleep(fds, n, deadline)));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
@@ -56,6 +54,23 @@ typedef struct Masked {
 } Masked;
 static int masked(Masked *v, LibcCall call, int timeout);
 
+/* Of a thread that is a goroutine: with its mask changed, as goroutines wait (thread_masked). */
+typedef struct Whole {
+    struct pollfd *fds;
+    nfds_t n;
+    Sets *sets;
+    int epoll, max;
+    struct epoll_event *events;
+    int64_t deadline;
+} Whole;
+static long ppoll_whole(void *arg) {
+    Whole *w = arg;
+    long r = poll_ready(w->fds, w->n);
+    return r != 0 || w->deadline <= gort_now() ? r : poll_or_sleep(w->fds, w->n, w->deadline);
+}
+static long pselect_whole(void *arg);
+static long epoll_whole(void *arg);
+
 HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask) {
     if (!runner(ppoll) || (ts && !readable(ts, sizeof *ts))) return libc(ppoll)(fds, n, ts, mask);
     if (mask == NULL && (ts == NULL || (ts->tv_sec >= 0 && valid_time(ts)))) {
@@ -65,11 +80,15 @@ HOOK int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *ts, const si
     if (!here()) return libc(ppoll)(fds, n, ts, mask);
     int64_t deadline;
     if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
+    if (mask && known.threads) {
+        Whole w = {.fds = fds, .n = n, .deadline = deadline};
+        return (int)returned(thread_masked(mask, ppoll_whole, &w));
+    }
     if (mask) {
         Masked v = {.deadline = deadline};
         return masked(&v, LIBC_CALL(ppoll, fds, n, ts, mask, 0, 0), 2);
     }
-    return (int)returned(staying(poll_or_sleep(fds, n, deadline)));
+    return (int)returned(staying_once(poll_or_sleep(fds, n, deadline)));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *ts, const sigset_t *mask,
@@ -246,7 +265,7 @@ static long select_hooked(int n, fd_set *r, fd_set *w, fd_set *e, int64_t deadli
     long done = sets_keep(&s, n, r, w, e);
     if (done != 0) return done;
     done = select_now(s.n, r, w, e);
-    if (done == 0 && deadline > gort_now()) done = staying(select_wait(&s, deadline));
+    if (done == 0 && deadline > gort_now()) done = staying_once(select_wait(&s, deadline));
     if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
 }
@@ -268,13 +287,23 @@ HOOK int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict 
     return (int)returned(done);
 }
 
+static long pselect_whole(void *arg) {
+    Whole *w = arg;
+    Sets *s = w->sets;
+    sets_restore(s);
+    long done = select_now(s->n, s->set[READS], s->set[WRITES], s->set[URGENT]);
+    return done != 0 || w->deadline <= gort_now() ? done : select_wait(s, w->deadline);
+}
+
 static int pselect_masked(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *ts,
                           const sigset_t *mask, int64_t deadline) {
     Sets s;
     Masked v = {.deadline = deadline, .sets = &s};
     int done = sets_keep(&s, n, r, w, e);
     if (done != 0) return (int)returned(done);
-    done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
+    Whole whole = {.sets = &s, .deadline = deadline};
+    if (known.threads) done = (int)returned(thread_masked(mask, pselect_whole, &whole));
+    else done = masked(&v, LIBC_CALL(pselect, n, r, w, e, ts, mask), 4);
     if (s.kept[0] != s.few) free(s.kept[0]);
     return done;
 }
@@ -333,13 +362,26 @@ HOOK int epoll_wait(int fd, struct epoll_event *events, int max, int timeout) {
     if (r != 0 || timeout == 0) return (int)returned(r);
     if (!here()) return libc(epoll_wait)(fd, events, max, timeout);
     hint_settle(fd);
-    return (int)returned(staying(core->epoll(fd, events, max, after_ms(timeout))));
+    int64_t deadline = after_ms(timeout);
+    return (int)returned(staying_once(core->epoll(fd, events, max, deadline)));
+}
+
+static long epoll_whole(void *arg) {
+    Whole *w = arg;
+    long r = epoll_now(w->epoll, w->events, w->max);
+    if (r != 0 || w->deadline <= gort_now()) return r;
+    return core->epoll(w->epoll, w->events, w->max, w->deadline);
 }
 
 HOOK int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
                      const sigset_t *mask) {
     if (mask == NULL) return epoll_wait(fd, events, max, timeout);
     if (!here()) return libc(epoll_pwait)(fd, events, max, timeout, mask);
+    if (known.threads) {
+        Whole w = {.epoll = fd, .max = max, .events = events, .deadline = after_ms(timeout)};
+        hint_settle(fd);
+        return (int)returned(thread_masked(mask, epoll_whole, &w));
+    }
     Masked v = {.deadline = after_ms(timeout), .in_ms = true};
     return masked(&v, LIBC_CALL(epoll_pwait, fd, events, max, timeout, mask, 0), 3);
 }

@@ -89,19 +89,22 @@ static long wait_looks(pid_t pid, int *status, int options, const int32_t *cause
     return r;
 }
 
+/* On a goroutine; 0: libc is to wait. */
+static long wait_parked(pid_t pid, int *status, int options) {
+    long done = pid > 0 && options == 0 ? pid_wait(pid, status) : 0;
+    const int32_t *cause = done == 0 ? core->cause() : NULL;
+    return cause ? wait_looks(pid, status, options, cause) : done;
+}
+
 HOOK pid_t waitpid(pid_t pid, int *status, int options) {
     if (!runner(waitpid) || (options & WNOHANG)) return libc(waitpid)(pid, status, options);
     pid_t r = (pid_t)wait_now(pid, status, options);
     if (r > 0 && options == 0) note_stop(r, status);
     if (r != 0) return (pid_t)returned(r);
     if (!here()) return libc(waitpid)(pid, status, options);
-    bool mine = stay();
-    long done = pid > 0 && options == 0 ? pid_wait(pid, status) : 0;
-    const int32_t *cause = done == 0 ? core->cause() : NULL;
-    if (cause) done = wait_looks(pid, status, options, cause);
-    r = (pid_t)(done != 0 ? returned(done) : libc_blocking(waitpid, pid, status, options, 0, 0, 0));
-    stay_end(mine);
-    return r;
+    long done = staying(wait_parked(pid, status, options));
+    return (pid_t)(done != 0 ? returned(done)
+                             : libc_blocking(waitpid, pid, status, options, 0, 0, 0));
 }
 
 HOOK int system(const char *command) {

@@ -16,7 +16,7 @@ static int sem_until(sem_t *sem, clockid_t clock, const struct timespec *at) {
     if (r == EBUSY && at && !valid_time(at)) r = EINVAL;
     if (r == EBUSY) {
         int64_t deadline = at ? clock_deadline(clock, at) : GORT_FOREVER;
-        r = waitq_acquire(sem, sem_try, WAIT_SEMA, deadline);
+        r = waitq_acquire_once(sem, sem_try, WAIT_SEMA, deadline);
     }
     if (r == 0) set_errno(err);
     return sem_result(r);

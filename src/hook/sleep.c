@@ -1,6 +1,7 @@
 /*
  * Times and sleeping. A goroutine sleeps in the runtime's timers, so no signal ends its sleep
- * early. Clocks other than the time of day and the monotonic one are libc's, in gort_blocking.
+ * early, unless it is a thread of a program whose threads are goroutines. Clocks other than the
+ * time of day and the monotonic one are libc's, in gort_blocking.
  *
  * A caller of sched_yield most often polls for another goroutine, which may have no P (spin locks,
  * C++20's atomic waits). If no goroutine wants to run, it waits for a thread: the call is libc's.
@@ -32,22 +33,19 @@ bool timeout_deadline(const struct timespec *ts, int64_t *deadline) {
     return true;
 }
 
-void sleep_for(int64_t ns) {
-    bool mine = stay();
-    core->sleep_until(deadline_after(ns));
-    stay_end(mine);
+int64_t sleep_for(int64_t ns) {
+    int64_t until = deadline_after(ns);
+    return staying_once(core->sleep_until(until)) == 0 ? 0 : time_left(until, gort_now());
 }
 
 HOOK unsigned sleep(unsigned seconds) {
     if (!here()) return libc(sleep)(seconds);
-    sleep_for(seconds * GORT_SEC);
-    return 0;
+    return (unsigned)((sleep_for(seconds * GORT_SEC) + GORT_SEC / 2) / GORT_SEC);
 }
 
 HOOK int usleep(useconds_t us) {
     if (!here()) return libc(usleep)(us);
-    sleep_for(us * GORT_US);
-    return 0;
+    return sleep_for(us * GORT_US) ? (int)returned(-EINTR) : 0;
 }
 
 HOOK int sched_yield(void) { return here() && staying(core->yield()) ? 0 : libc(sched_yield)(); }
@@ -55,8 +53,18 @@ HOOK int sched_yield(void) { return here() && staying(core->yield()) ? 0 : libc(
 HOOK int nanosleep(const struct timespec *ts, struct timespec *rest) {
     if (!here() || !readable(ts, sizeof *ts)) return libc(nanosleep)(ts, rest);
     if (ts->tv_sec < 0 || !valid_time(ts)) return (int)returned(-EINVAL);
-    sleep_for(nanoseconds(ts->tv_sec, ts->tv_nsec));
-    return 0;
+    int64_t left = sleep_for(nanoseconds(ts->tv_sec, ts->tv_nsec));
+    if (left == 0) return 0;
+    if (rest) *rest = (struct timespec){left / GORT_SEC, left % GORT_SEC};
+    return (int)returned(-EINTR);
+}
+
+/* Again if the clock was set back meanwhile. */
+static int sleep_clock(clockid_t clock, const struct timespec *at) {
+    int r = 0;
+    for (int64_t until; r == 0 && (until = clock_deadline(clock, at)) != 0;)
+        r = core->sleep_until(until);
+    return r;
 }
 
 HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
@@ -65,11 +73,8 @@ HOOK int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ts,
     if (ts->tv_sec < 0 || !valid_time(ts)) return EINVAL;
     if (!valid_clock(clock))
         return (int)libc_blocking(clock_nanosleep, clock, flags, ts, rest, 0, 0);
-    bool mine = stay();
-    if (!(flags & TIMER_ABSTIME))
-        core->sleep_until(deadline_after(nanoseconds(ts->tv_sec, ts->tv_nsec)));
-    else /* again if the clock was set back meanwhile */
-        for (int64_t until; (until = clock_deadline(clock, ts)) != 0;) core->sleep_until(until);
-    stay_end(mine);
-    return 0;
+    if (flags & TIMER_ABSTIME) return -staying_once(sleep_clock(clock, ts));
+    int64_t left = sleep_for(nanoseconds(ts->tv_sec, ts->tv_nsec));
+    if (left && rest) *rest = (struct timespec){left / GORT_SEC, left % GORT_SEC};
+    return left ? EINTR : 0;
 }

@@ -157,8 +157,14 @@ bool waitq_announced(const void *addr) {
     return w != NULL;
 }
 
-int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
-    bool mine = stay();
+/* A signal has ended a wait. EINTR: the call with it; else its handlers have run. */
+static COLD int waitq_interrupted(int reason) {
+    if (reason & WAIT_ENDS) return EINTR;
+    attend();
+    return EBUSY;
+}
+
+static int waitq_attempts(void *object, try_fn *attempt, int reason, int64_t deadline) {
     int r;
     for (int64_t pause = PAUSE_FIRST;; pause = pause * 2 > PAUSE_MOST ? PAUSE_MOST : pause * 2) {
         WaitEntry w;
@@ -169,13 +175,25 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
             break;
         }
         int64_t soon = deadline_after(pause);
-        if (waitq_wait(&w, reason, soon < deadline ? soon : deadline)) pause = PAUSE_FIRST / 2;
+        if (waitq_wait(&w, reason & 0xff, soon < deadline ? soon : deadline))
+            pause = PAUSE_FIRST / 2;
         if ((r = attempt(object)) != EBUSY) break;
+        if (interrupted() && (r = waitq_interrupted(reason)) == EINTR) break;
         if (deadline != GORT_FOREVER && deadline <= gort_now()) {
             r = ETIMEDOUT;
             break;
         }
     }
+    return r;
+}
+
+int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
+    bool mine = stay();
+    int r = waitq_attempts(object, attempt, reason, deadline);
     stay_end(mine);
     return r;
+}
+
+int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline) {
+    return -staying_once(-waitq_attempts(object, attempt, reason | WAIT_ENDS, deadline));
 }

@@ -44,7 +44,9 @@
 #include "base/sysfault.h"
 #include "base/upstairs.h"
 #include "base/warn.h"
+#include "sched/ender.h"
 #include "sched/m.h"
+#include "sched/preempt.h"
 #include "sched/schedule.h"
 #include "sched/sched.h"
 
@@ -56,6 +58,8 @@
 #include <sys/syscall.h>
 
 M body_home;
+body_nudged_fn *body_nudged;
+body_attends_fn *body_attends;
 
 #ifdef __GLIBC__
 
@@ -83,6 +87,7 @@ struct Body {
     Handling *handling;
     uint32_t left; /* atomic: 1 until the kernel thread that gives or ends it has ended */
     int tid;
+    BodySignals signals;
     bool not_given; /* valid when left */
     bool lost;      /* its goroutine's runtime has ended */
     int refused;    /* B6: no runtime has begun, for this reason */
@@ -299,7 +304,7 @@ static void *donor(void *arg) {
     /* a kernel thread of its own, for libc's end of a thread */
     tls_m = tls_runner = NULL;
     arch_guard_set(0); /* none of ours: its stack does not grow */
-    pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
+    if (body_nudged == NULL) pthread_sigmask(SIG_SETMASK, &b->mask, NULL);
     robust_end(b);
     end_next();
     return NULL;
@@ -534,18 +539,82 @@ static void exchange_words(M *m, Body *b) {
     b->handling = handling;
 }
 
+/* Signals come to the thread by the mask of the goroutine that it wears. Between two masks it
+ * blocks what either does. */
+static void wear_mask(M *m, uint64_t mask) {
+    store_rlx(&m->sigmask, m->sigmask & mask);
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+    store_rel(&m->sigmask, mask); /* pairs with masks_settle (threads/sigmask.c) */
+}
+
+/* A Dekker pair with whoever has a signal for the goroutine: that sets `attention`, then reads
+ * `worn` and nudges. */
+static NOINLINE void wear_signals(M *m, BodySignals *s) {
+    store_seq(&s->worn, m);
+    if (m->sigmask != s->mask) wear_mask(m, s->mask);
+    if (unlikely(load_seq(&s->attention) != 0)) or_seq(&m->attn, ATTN_SIGNAL);
+}
+
 void body_wear(M *m, G *gp) {
     Body *b = body_of(gp->stack);
-    *b->m = *b->runner = m;
+    *b->m = m;
+    *b->runner = b->signals.alone ? NULL : m;
     exchange_words(m, b);
     m->detour = gp;
     arch_tp_set(b->tp);
+    if (b->signals.mask != 0) wear_signals(m, &b->signals);
 }
 
 void body_doff(M *m, G *gp) {
     arch_tp_set(m->tp);
-    exchange_words(m, body_of(gp->stack));
+    Body *b = body_of(gp->stack);
+    exchange_words(m, b);
     m->detour = m->lockedg;
+    if (b->signals.mask != 0) store_rlx(&b->signals.worn, NULL);
+    if (unlikely(load_rlx(&m->attn) & ATTN_SIGNAL)) and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {
+    body_nudged = nudged;
+    body_attends = attends;
+    add_rlx(&sched.signal_channels, 1); /* a program that only waits for a signal is not dead */
+}
+
+BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) {
+    BodySignals *s = &body_of(gp->stack)->signals;
+    M *m = enter();
+    gp->stack->ender = (Ender){.cause = cause, .gp = gp};
+    gp->odd |= ODD_USES;
+    s->mask = mask;
+    wear_signals(m, s);
+    leave(m);
+    return s;
+}
+
+int body_sigaction(int signo, const struct sigaction *act) {
+    KernelAction like = libc_setxid; /* its restorer, and how it runs */
+    if (like.handler == NULL) return -EINVAL;
+    like.handler = act->sa_sigaction;
+    return (int)os_sys(SYS_rt_sigaction, signo, (long)&like, 0, KERNEL_SIGSET, 0, 0);
+}
+
+void body_interrupt(M *m, G *gp) {
+    GList list = {0};
+    ender_strike(&gp->stack->ender, &list);
+    if (list.head) ready_list(m, &list);
+}
+
+void body_nudge(M *m) {
+    or_seq(&m->attn, ATTN_SIGNAL);
+    os_tgkill(m->tid, settings.preempt_signal);
+}
+
+void body_alone(G *gp, bool yes) {
+    Body *b = body_of(gp->stack);
+    b->signals.alone = yes;
+    *b->runner = yes ? NULL : *b->m;
 }
 
 /* ---- end ------------------------------------------------------------------------------------- */
@@ -628,6 +697,12 @@ Stack *body_take(size_t size, int *error) {
     return NULL;
 }
 void body_untake(Stack *s) {}
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {}
+BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) { return NULL; }
+int body_sigaction(int signo, const struct sigaction *act) { return -ENOTSUP; }
+void body_interrupt(M *m, G *gp) {}
+void body_nudge(M *m) {}
+void body_alone(G *gp, bool yes) {}
 void body_wear(M *m, G *gp) {}
 void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }

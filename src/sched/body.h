@@ -15,6 +15,34 @@ INLINE bool has_body(const G *gp) { return gp->stack && gp->stack->custom == STA
 /* gp's home while no thread is bound to it. */
 INLINE M *home_anywhere(const G *gp) { return has_body(gp) ? &body_home : NULL; }
 
+/* What signals ask of a goroutine with a body, where a whole program's threads are such
+ * (threads/signals.c); else all of it is 0. */
+typedef struct BodySignals {
+    /* own thread, or gp in hand: the mask of the kernel thread that wears it, with SIGKILL's bit;
+     * 0: whatever that one has */
+    uint64_t mask;
+    M *worn;            /* atomic: by this one, a hint while it is not; see body_wear */
+    uint32_t attention; /* atomic: it is to look after its signals */
+    bool alone;         /* own thread: to the hook it is a thread that runs no goroutine */
+} BodySignals;
+
+/* With what signals do, above. In a handler of the preemption signal. m's goroutine is outside of
+ * the runtime, or not: true: the signals that now wait for the thread come at the handler's end. */
+typedef bool body_nudged_fn(M *m, void *context, bool outside);
+/* A section of m's goroutine has ended, with ATTN_SIGNAL. */
+typedef void body_attends_fn(M *m);
+extern body_nudged_fn *body_nudged;
+extern body_attends_fn *body_attends;
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends);
+/* gp itself: from now on *cause, where it is not 0, ends its waits (ender.h). */
+BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask);
+/* sigaction(2), also of the signals that libc keeps for itself. */
+struct sigaction;
+int body_sigaction(int signo, const struct sigaction *act);
+void body_interrupt(M *m, G *gp); /* in a section of m: *cause is set, and gp's wait ends */
+void body_nudge(M *m);            /* anywhere: m's thread takes the preemption signal, and looks */
+void body_alone(G *gp, bool yes); /* gp itself */
+
 /* A stack with a body on it for one goroutine; what the kernel says in *error, or -ENOTSUP, if
  * NULL. The program's context: it calls libc. */
 Stack *body_take(size_t size, int *error);

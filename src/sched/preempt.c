@@ -174,6 +174,7 @@ NOINLINE void leave_slow(M *m) {
     m = enter_slow(m);
     fence_compiler();
     store_rel(&m->locks, 0); /* a request that comes now waits for the next call or signal */
+    if (unlikely(load_rlx(&m->attn) & ATTN_SIGNAL) && body_attends) body_attends(m);
 }
 
 /* ---- asked by signal ------------------------------------------------------------------------- */
@@ -360,6 +361,22 @@ void preempt_mend_call(M *m, void *context) {
     else if (m == NULL || !(load_rlx(&m->attn) & ATTN_EXIT)) arch_repair_eintr(context);
 }
 
+/* Of those that SA_RESTART concerns. */
+static bool call_waits(long nr) {
+    static const long calls[] = {
+        SYS_read,    SYS_write,        SYS_readv,          SYS_writev, SYS_recvfrom, SYS_sendto,
+        SYS_recvmsg, SYS_sendmsg,      SYS_recvmmsg,       SYS_accept, SYS_accept4,  SYS_connect,
+        SYS_wait4,   SYS_waitid,       SYS_ioctl,          SYS_fcntl,  SYS_flock,    SYS_openat,
+        SYS_futex,   SYS_mq_timedsend, SYS_mq_timedreceive};
+    for (size_t i = 0; i < count_of(calls); i++)
+        if (calls[i] == nr) return true;
+    return false;
+}
+
+void preempt_end_call(void *context) {
+    if (call_waits(arch_context_call(context))) arch_end_call(context);
+}
+
 /* The monitor's and the maker's threads have no other signals than ours. */
 static bool is_asked(M *m) {
     return m && (load_rlx(&m->attn) != 0 || (m->plain && m->pseudo == NULL));
@@ -380,10 +397,12 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
         *__errno_location() = err;
         if (!lost) return;
     }
-    preempt_mend_call(m, context);
+    bool nudged = m && (load_rlx(&m->attn) & ATTN_SIGNAL);
+    if (!nudged) preempt_mend_call(m, context);
     capture_here(m, context);
-    if (m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg &&
-        !nopreempt_covers(arch_context_pc(context))) {
+    bool outside = m && !m->plain && m->locks == 0 && m->unlocking == NULL && m->curg &&
+                   !nopreempt_covers(arch_context_pc(context));
+    if (outside) {
         m->locks = 1;
         fence_compiler();
         stack_check_sp(m->curg, arch_context_sp(context));
@@ -391,6 +410,9 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
         fence_compiler();
         store_rel(&m->locks, 0);
     }
+    /* last: from here on signals may be blocked. A call that one of them ends stays ended */
+    bool comes = unlikely(body_nudged != NULL) && m && body_nudged(m, context, outside);
+    if (nudged && !comes) preempt_mend_call(m, context);
     *__errno_location() = err;
 }
 
@@ -460,6 +482,7 @@ void preempt_unmask(void) {
     sigdelset(&mask, settings.preempt_signal);
     sigdelset(&mask, SIGSEGV);
     long r = os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    if (r == 0) memcpy(&getm()->sigmask, &mask, sizeof getm()->sigmask);
     /* a filter may refuse it since this thread was made */
     if (r < 0 && os_thread_blocks(os_gettid(), settings.preempt_signal))
         warn_once(WARN_SIGNAL,

@@ -14,6 +14,8 @@ void preempt_in_prologue(M *m);
 /* Likewise, where a call of libc has returned into the trap (inlibc.c); outside of a section. */
 void preempt_after_libc(M *m);
 void preempt_mend_call(M *m, void *context); /* any thread, in a handler, before anything else */
+/* In a handler: a call that the kernel would make again ends with EINTR, if it may wait. */
+void preempt_end_call(void *context);
 void preempt_m(M *m); /* asks m's goroutine to yield: flag, and signal if the thread runs */
 /* The hook's. sigaction(2) as the program sees it: the runtime's handler stays, the program's is
  * noted and passed what is not ours. keeps: it is about that number. use: libc's own function. */

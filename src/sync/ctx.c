@@ -359,7 +359,7 @@ EXPORT void gort_ctx_release(gort_ctx *c) {
 /* The use of gp ends. In a section; the reference is the caller's. NULL: there was none. */
 static gort_ctx *use_over(G *gp) {
     Ender *e = ender_of(gp);
-    if (e == NULL) return NULL;
+    if (e == NULL || e->ctx == NULL) return NULL; /* none, or signals end its waits (body.h) */
     gort_ctx *c = e->ctx;
     gp->odd &= ~(uint32_t)ODD_USES;
     /* a commit of gp's last wait may not be over, though a timer has ended the wait */

@@ -72,12 +72,15 @@ bool threads_begin(void) {
     char *room = threads.room;
     if (thread_me() != &first_thread || vforked()) return false;
     threads.room = NULL;
+    sys(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &threads.first_mask, sizeof threads.first_mask, 0, 0);
+    altstack_adopt();
     int (*shown)(int, char **) = (int (*)(int, char **))(void (*)(void))program.main;
     int r = core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
     program.refused = r < 0;
     if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
-    else thread_first_begins();
-    return threads.on = r == 0;
+    threads.on = r == 0;
+    if (r == 0) thread_first_begins();
+    return r == 0;
 }
 
 static int main_instead(int argc, char **argv, char **env) {

@@ -23,7 +23,7 @@
  * The program ends when main returns. Where main has called pthread_exit it waits for the last
  * life, and calls exit.
  */
-#include "threads/threads.h"
+#include "threads/signals.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -37,7 +37,7 @@
 
 Threads threads;
 Thread first_thread;
-static __thread Thread *me;
+static __thread Thread *me __attribute__((tls_model("initial-exec")));
 static gort_sem all_ended; /* to main, after its pthread_exit */
 
 Thread *thread_me(void) { return me; }
@@ -127,8 +127,12 @@ static bool life_undone(Thread *t) {
     if (life_syms.tls_destructors) life_syms.tls_destructors();
     for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
     core->body_over(t->gp);
-    if (life_syms.tls_destructors == NULL || (t->left && cancel_word() == 0)) return false;
-    if (t->left) *(int *)((char *)t->id + cancel_word()) = 0;
+    signals_end(t);
+    bool marked = t->left || cancel_was_noted(t);
+    if (life_syms.tls_destructors == NULL || (marked && cancel_word() == 0)) return false;
+    if (marked) *(int *)((char *)t->id + cancel_word()) = 0;
+    libc(pthread_setcancelstate)(PTHREAD_CANCEL_ENABLE, NULL);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
     dl_iterate_phdr(first_values, NULL);
     uselocale(LC_GLOBAL_LOCALE);
     set_errno(0);
@@ -144,6 +148,7 @@ static NOINLINE void thread_life(Thread *t) {
     t->left = true;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
+        signals_begin(t, t->first_mask);
         t->result = t->fn(t->arg);
         t->left = false;
     }
@@ -167,8 +172,16 @@ static void life_counted(void) {
     if (sub_seq(&threads.live, 1) == 0) gort_sem_release(&all_ended, 1);
 }
 
+/* Destructors run with its mask, as it was; what cancels it from here on comes too late. */
+static void life_is_over(Thread *t) {
+    t->sig.calls = 0;
+    store_seq(&t->sig.shut, 1);
+    core->body_alone(t->gp, false);
+}
+
 static void retire(Thread *t) {
     bool serves = true;
+    life_is_over(t);
     t->spent = !life_undone(t);
     M *m = threads_lock();
     bool detached = t->detached;
@@ -190,6 +203,7 @@ static void shell(void *arg) {
     t->id = pthread_self();
     t->gp = runner_g();
     t->tid = core->body_tid(t->gp);
+    signals_ready(t);
     thread_enter(t);
     gort_sem_release(&t->born, 1);
     for (;;) {
@@ -232,6 +246,16 @@ static Thread *spare_make(size_t stack_size) {
     return t;
 }
 
+/* Its creator's, unless it has one of its own. */
+static uint64_t mask_for(const pthread_attr_t *attr) {
+    sigset_t set;
+    uint64_t mask;
+    if (attr == NULL || pthread_attr_getsigmask_np(attr, &set) != 0)
+        pthread_sigmask(SIG_BLOCK, NULL, &set);
+    __builtin_memcpy(&mask, &set, sizeof mask);
+    return mask;
+}
+
 int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
     size_t stack_size = threads.stack_size;
     int detached = PTHREAD_CREATE_JOINABLE;
@@ -242,6 +266,8 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     Thread *t = spare_take(stack_size);
     if (t == NULL && (t = spare_make(stack_size)) == NULL) return EAGAIN;
     t->fn = fn;
+    t->first_mask = mask_for(attr);
+    signals_clear(t);
     t->arg = arg;
     t->name[0] = '\0';
     add_seq(&threads.live, 1);
@@ -293,12 +319,23 @@ static int join_end(Thread *t, int r, void **value) {
     return r;
 }
 
+/* The joiner was cancelled: another may join. */
+static void join_given_up(void *t) { join_end(t, EINTR, NULL); }
+
+static int join_wait(Thread *t, int64_t deadline) {
+    int r;
+    pthread_cleanup_push(join_given_up, t);
+    r = staying(gort_sem_acquire_until(&t->over, 1, deadline));
+    pthread_cleanup_pop(0);
+    return r;
+}
+
 bool thread_join(pthread_t id, void **value, int64_t deadline, int *r) {
     if (!as_goroutines()) return false;
     Thread *t = join_begin(id, r);
     if (t == NULL) return false;
     if (*r != 0) return true;
-    int got = gort_sem_acquire_until(&t->over, 1, deadline);
+    int got = join_wait(t, deadline);
     *r = join_end(t, got == -ETIMEDOUT ? ETIMEDOUT : -got, value);
     return true;
 }
@@ -390,6 +427,7 @@ HOOK void thrd_exit(int value) { pthread_exit((void *)(intptr_t)value); }
 static void first_ends(void) {
     Thread *t = &first_thread;
     if (!as_goroutines()) libc(pthread_exit)(t->result); /* never begun, or in a child */
+    life_is_over(t);
     life_undone(t);
     M *m = threads_lock();
     t->state = THREAD_ENDED;
@@ -427,5 +465,9 @@ void thread_first_begins(void) {
     t->tid = core->body_tid(t->gp);
     t->state = THREAD_LIVES;
     add_seq(&threads.live, 1);
+    known.threads = true;
+    signals_start();
+    signals_ready(t);
     thread_enter(t);
+    signals_begin(t, threads.first_mask);
 }

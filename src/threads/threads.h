@@ -17,6 +17,35 @@
 #define NAME_BYTES 16 /* with the NUL, as the kernel has it */
 
 typedef struct Thread Thread;
+
+/* Signals that wait for a thread, or for the process. */
+typedef struct SignalQueue {
+    uint64_t set;
+    struct Signal *first, *last;
+} SignalQueue;
+
+/* signals.h. Where nothing else is said: the thread's own. */
+typedef struct ThreadSignals {
+    BodySignals *body;
+    int32_t cause;    /* atomic: 0, or -EINTR: waits end, there is something to look after */
+    uint32_t calls;   /* 1: in a call that waits; what comes is deferred to its end */
+    uint32_t handled; /* how often a handler ran */
+    bool breaks;      /* one without SA_RESTART has */
+    /* sigs.lock: */
+    bool listed;
+    uint64_t mask;  /* what it blocks, the kept ones included */
+    uint64_t waits; /* for these, in sigwait */
+    SignalQueue queue;
+    Thread *next, *prev;
+    uint32_t owed;   /* atomic: the monitor is to wake it */
+    uint32_t wakers; /* atomic: who is about to wake it, so that it does not end */
+    /* cancel.c: */
+    uint32_t cancelled; /* atomic: pthread_cancel was called */
+    uint32_t shut;      /* atomic: PTHREAD_CANCEL_DISABLE */
+    uint32_t point;     /* atomic: in a call that is a cancellation point */
+    bool noted;         /* libc knows */
+} ThreadSignals;
+
 struct Thread {
     pthread_t id;
     int tid; /* by which locks know it; what gettid says */
@@ -26,7 +55,10 @@ struct Thread {
     gort_sem born;     /* id, tid and gp are there */
     gort_sem over;     /* this life has ended, and waits for its joiner */
 
+    ThreadSignals sig;
+
     /* one life: */
+    uint64_t first_mask; /* its creator's */
     void *(*fn)(void *);
     void *arg, *result;
     bool left;             /* by pthread_exit or cancellation */
@@ -46,6 +78,7 @@ typedef struct Threads {
     void *room;                /* asked for, and none was made so far: for main's stack record */
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size;         /* of a thread that does not say */
+    uint64_t first_mask;       /* main's */
     uint32_t live;             /* atomic: lives, and main's */
     Lock lock;
     /* lock: */

@@ -116,4 +116,5 @@ static Insn insn_decode(uintptr_t at) {
 }
 
 void arch_repair_eintr(void *uc) { repair_by_copy(uc); }
+long arch_context_call(void *uc) { return number_at_call(uc); }
 void arch_end_call(void *uc) { end_at_call(uc); }

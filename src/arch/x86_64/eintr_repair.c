@@ -76,6 +76,8 @@ void arch_repair_eintr(void *uc) {
     r[REG_RIP] -= code + CODE_MOST - at;
 }
 
+long arch_context_call(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.gregs[REG_RAX]; }
+
 void arch_end_call(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
     const unsigned char *call = (const unsigned char *)r[REG_RIP];

@@ -1,0 +1,124 @@
+/*
+ * Cancellation.
+ *
+ * libc cancels a thread by a signal to a number that no kernel thread has. Here pthread_cancel only
+ * marks the thread, and the thread tells libc itself: C1 to C4. From then on libc's own rules hold,
+ * on the thread's own stack: cleanup handlers, unwinding, PTHREAD_CANCELED.
+ *
+ *   C1  pthread_cancel(t): t->cancelled; then t is woken as by a signal (signals.c). A wait of t
+ *       ends only if the call is a cancellation point (`point`).
+ *   C2  t, outside of the runtime, sends itself SIGCANCEL, as it does with signals, and on_cancel
+ *       calls libc's pthread_cancel(pthread_self()). With the asynchronous type, which libc also
+ *       sets while it blocks in the kernel at a cancellation point, that unwinds at once.
+ *   C3  Else libc has a note (`noted`), and acts at the next cancellation point: t is `alone` from
+ *       now on (body_alone). To the hook it is a thread that runs no goroutines, so that each
+ *       function that it calls is libc's, which looks. This costs the others nothing. A call that
+ *       C1 has ended acts itself (cancel_act).
+ *   C4  PTHREAD_CANCEL_DISABLE (`shut`): t is marked only, and looks when it enables.
+ *
+ * Orders: cancelled, then point are read by the canceller; t stores point and reads cancelled, and
+ * shut likewise: Dekker pairs, seq. So a cancel meets a wait that it ends, or the wait meets it.
+ */
+#include "threads/signals.h"
+
+bool cancel_due(Thread *t) {
+    return load_seq(&t->sig.cancelled) && !load_seq(&t->sig.shut) && !t->sig.noted;
+}
+
+static void on_cancel(int signo, siginfo_t *info, void *context) {
+    Thread *t = thread_me();
+    if (t == NULL || hook_in_child() || t->sig.noted || !load_rlx(&t->sig.cancelled)) return;
+    uint32_t calls = t->sig.calls;
+    t->sig.noted = true;
+    t->sig.calls = 0;
+    core->body_alone(t->gp, true);
+    libc(pthread_cancel)(pthread_self()); /* may not return */
+    t->sig.calls = calls;
+}
+
+/* Behind libc's, which it installs with the first that it cancels. */
+static void *to_be_cancelled(void *arg) {
+    for (;;) libc(pause)();
+    return NULL;
+}
+static void cancel_prepare(void) {
+    pthread_t thread;
+    uint64_t old = kernel_mask(ALL_SIGNALS & ~SIGBIT(SIGCANCEL));
+    struct sigaction act = {.sa_sigaction = on_cancel, .sa_flags = SA_SIGINFO | SA_RESTART};
+    if (libc(pthread_create)(&thread, NULL, to_be_cancelled, NULL) == 0) {
+        libc(pthread_cancel)(thread);
+        libc(pthread_join)(thread, NULL);
+    }
+    core->raw_sigaction(SIGCANCEL, &act);
+    kernel_mask(old);
+}
+
+void cancel_raise(void) {
+    sys(SYS_tgkill, sys(SYS_getpid, 0, 0, 0, 0, 0, 0), sys(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGCANCEL,
+        0, 0, 0);
+}
+
+void cancel_begin(Thread *t) {
+    t->sig.noted = false;
+    store_rlx(&t->sig.cancelled, 0);
+    store_rlx(&t->sig.shut, 0);
+    store_rlx(&t->sig.point, 0);
+    t->sig.calls = 0;
+}
+
+bool cancel_was_noted(Thread *t) { return t->sig.noted; }
+
+void cancel_act(Thread *t) {
+    if (cancel_due(t)) signals_deliver(t);
+    if (t->sig.noted && !load_rlx(&t->sig.shut)) libc(pthread_testcancel)();
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static void cancel_other(Thread *t, M *m) {
+    store_seq(&t->sig.cancelled, 1);
+    if (load_seq(&t->sig.shut)) return;
+    uint64_t old = sigs_lock();
+    cause_locked(t);
+    sigs_unlock(old);
+    thread_wake(t, m);
+}
+
+HOOK int pthread_cancel(pthread_t id) {
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    if (!as_goroutines()) return libc(pthread_cancel)(id);
+    Thread *t = thread_me();
+    libc(pthread_once)(&prepared, cancel_prepare);
+    if (t && t->id == id) {
+        store_seq(&t->sig.cancelled, 1);
+        if (cancel_due(t)) signals_deliver(t);
+        return 0;
+    }
+    M *m = threads_lock();
+    t = thread_find(id);
+    if (t && t->state == THREAD_LIVES) cancel_other(t, m);
+    threads_unlock(m);
+    return t ? 0 : libc(pthread_cancel)(id);
+}
+
+HOOK void pthread_testcancel(void) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    if (t && unlikely(load_seq(&t->sig.cancelled))) cancel_act(t);
+    libc(pthread_testcancel)();
+}
+
+HOOK int pthread_setcancelstate(int state, int *old) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    if (t == NULL) return libc(pthread_setcancelstate)(state, old);
+    if (state == PTHREAD_CANCEL_DISABLE) {
+        store_seq(&t->sig.shut, 1);
+        if (t->sig.noted) core->body_alone(t->gp, false);
+    }
+    int r = libc(pthread_setcancelstate)(state, old);
+    if (r == 0 && state == PTHREAD_CANCEL_ENABLE) {
+        store_seq(&t->sig.shut, 0);
+        if (cancel_due(t)) signals_deliver(t);
+        else if (t->sig.noted) core->body_alone(t->gp, true);
+    }
+    return r;
+}

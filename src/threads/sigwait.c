@@ -1,0 +1,197 @@
+/*
+ * Waiting for signals: sigwait and its like, sigsuspend, pause, sigpending. And the catcher.
+ *
+ * The catcher is a kernel thread of the hook's. Its mask is what all threads block (sigs.closed),
+ * so that a signal for the process which only parked threads take comes to it, and is passed on
+ * (signal_route). And it waits, as by sigtimedwait(2), for all that any thread waits for in
+ * sigwait: what all block stays pending in the kernel, where only such a call fetches it. SIGURG is blocked
+ * there and waited for: by it others tell of changed sets, and none is missed.
+ *
+ * A thread in sigwait has `waits`; with a signal in it, queued for the thread or the process, its
+ * wait ends as by any signal (cause_locked), and it takes what it waited for before a handler runs.
+ * One that stays in the kernel for all it knows it asks for once, behind `waits`: from then on the
+ * catcher has it.
+ */
+#include "threads/signals.h"
+
+#define CATCHER_STACK ((size_t)256 << 10)
+
+static __thread bool is_catcher __attribute__((tls_model("initial-exec")));
+bool catcher_here(void) { return is_catcher; }
+
+void catcher_nudge(void) {
+    int tid = load_rlx(&sigs.catcher);
+    if (tid) sys(SYS_tgkill, sys(SYS_getpid, 0, 0, 0, 0, 0, 0), tid, SIGURG, 0, 0, 0);
+}
+
+/* The kernel's, which waits in pieces of any length. 0: -errno is in the result. */
+static long kernel_wait(uint64_t set, siginfo_t *info, const struct timespec *ts) {
+    return sys(SYS_rt_sigtimedwait, &set, info, ts, sizeof set, 0, 0);
+}
+
+static bool is_nudge(const siginfo_t *info) {
+    return info->si_signo == SIGURG && info->si_code == SI_TKILL &&
+           info->si_pid == sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+static void *catcher_main(void *arg) {
+    is_catcher = true;
+    core->m_is_ours();
+    store_seq(&sigs.catcher, (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    for (;;) {
+        uint64_t old = sigs_lock(), waited = sigs.waited | SIGBIT(SIGURG);
+        uint64_t mask = sigs.closed | SIGBIT(SIGURG);
+        siginfo_t info;
+        sigs_unlock(old | mask);              /* both, until it is said */
+        store_rel(&sigs.catches, mask & old); /* pairs with masks_settle */
+        kernel_mask(mask);
+        store_rel(&sigs.catches, mask);
+        if (kernel_wait(waited, &info, NULL) > 0 && !is_nudge(&info)) signal_route(&info);
+    }
+    return NULL;
+}
+
+void catcher_start(void) {
+    pthread_t thread;
+    pthread_attr_t attr;
+    uint64_t old = kernel_mask(ALL_SIGNALS);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, CATCHER_STACK);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigs.catches = ALL_SIGNALS;
+    libc(pthread_create)(&thread, &attr, catcher_main, NULL);
+    pthread_attr_destroy(&attr);
+    kernel_mask(old);
+}
+
+/* ---- sigwait --------------------------------------------------------------------------------- */
+
+/* sigs.lock */
+static void await_locked(Thread *t, uint64_t set) {
+    uint64_t waited = sigs.waited;
+    for (uint64_t more = set & ~t->sig.waits; more; more &= more - 1)
+        if (sigs.awaited[LOWEST(more)]++ == 0) waited |= more & -more;
+    for (uint64_t less = t->sig.waits & ~set; less; less &= less - 1)
+        if (--sigs.awaited[LOWEST(less)] == 0) waited &= ~(less & -less);
+    t->sig.waits = set;
+    bool more = (waited & ~sigs.waited) != 0;
+    sigs.waited = waited;
+    if (more) catcher_nudge();
+}
+
+/* One that is there, and then the thread waits no more; 0: it waits. */
+static int wait_take(Thread *t, uint64_t set, siginfo_t *info) {
+    uint64_t old = sigs_lock();
+    int signo = signal_take_locked(&t->sig.queue, set, info);
+    if (signo == 0) signo = signal_take_locked(&sigs.process, set, info);
+    await_locked(t, signo ? 0 : set);
+    cause_locked(t);
+    sigs_unlock(old);
+    return signo;
+}
+
+static void await_ends(Thread *t) {
+    uint64_t old = sigs_lock();
+    await_locked(t, 0);
+    cause_locked(t);
+    sigs_unlock(old);
+}
+
+/* A number; -EAGAIN: the deadline; -EINTR. The wait of a call that waits. */
+static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline) {
+    struct timespec none = {0, 0};
+    for (;;) {
+        long r = wait_take(t, set, info);
+        if (r > 0) return r;
+        r = kernel_wait(set, info, &none);
+        if (r > 0) await_ends(t);
+        if (r > 0) return r;
+        int ended = deadline <= gort_now() ? 0 : core->sleep_until(deadline);
+        if (ended == 0 || load_seq(&t->sig.cause) != 0) {
+            r = wait_take(t, set, info);
+            await_ends(t);
+            return r > 0 ? r : ended == 0 ? -EAGAIN : -EINTR;
+        }
+    }
+}
+
+static long wait_signal(Thread *t, const sigset_t *sigset, siginfo_t *info, int64_t deadline,
+                        bool restarts) {
+    uint64_t set;
+    siginfo_t own;
+    __builtin_memcpy(&set, sigset, sizeof set);
+    if (info == NULL) info = &own;
+    if (!restarts) return staying_once(wait_once(t, set, info, deadline));
+    return staying(wait_once(t, set, info, deadline));
+}
+
+static Thread *waiter_here(void) { return here() ? thread_me() : NULL; }
+
+HOOK int sigwait(const sigset_t *restrict set, int *restrict signo) {
+    Thread *t = as_goroutines() ? waiter_here() : NULL;
+    if (t == NULL) return libc(sigwait)(set, signo);
+    long r;
+    while ((r = wait_signal(t, set, NULL, GORT_FOREVER, true)) == -EINTR) {} /* as glibc */
+    if (r > 0) *signo = (int)r;
+    return r > 0 ? 0 : (int)-r;
+}
+
+HOOK int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info) {
+    Thread *t = as_goroutines() ? waiter_here() : NULL;
+    if (t == NULL) return libc(sigwaitinfo)(set, info);
+    return (int)returned(wait_signal(t, set, info, GORT_FOREVER, false));
+}
+
+HOOK int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                      const struct timespec *restrict ts) {
+    Thread *t = as_goroutines() ? waiter_here() : NULL;
+    int64_t deadline;
+    if (t == NULL) return libc(sigtimedwait)(set, info, ts);
+    if (!timeout_deadline(ts, &deadline)) return (int)returned(-EINVAL);
+    return (int)returned(wait_signal(t, set, info, deadline, false));
+}
+
+/* ---- until a handler has run ----------------------------------------------------------------- */
+
+static long until_handled(Thread *t, uint32_t handled) {
+    while (t->sig.handled == handled) {
+        int r = core->sleep_until(GORT_FOREVER);
+        if (r < 0) return r;
+    }
+    return -EINTR;
+}
+
+/* What handlers do not concern (an ignored signal) does not end it. */
+static int wait_handler(Thread *t, uint32_t handled) {
+    while (t->sig.handled == handled) staying_once(until_handled(t, handled));
+    return (int)returned(-EINTR);
+}
+
+HOOK int pause(void) {
+    Thread *t = as_goroutines() ? waiter_here() : NULL;
+    return t ? wait_handler(t, t->sig.handled) : libc(pause)();
+}
+
+/* A handler that runs as the mask opens is one that it waits for. */
+HOOK int sigsuspend(const sigset_t *set) {
+    Thread *t = as_goroutines() ? waiter_here() : NULL;
+    if (t == NULL) return libc(sigsuspend)(set);
+    uint32_t handled = t->sig.handled;
+    uint64_t mask = mask_exchange(t, set);
+    int r = wait_handler(t, handled);
+    mask_set(t, mask);
+    set_errno(EINTR);
+    return r;
+}
+
+HOOK int sigpending(sigset_t *set) {
+    int r = libc(sigpending)(set);
+    Thread *t = r == 0 && as_goroutines() ? thread_me() : NULL;
+    if (t == NULL) return r;
+    uint64_t there, old = sigs_lock();
+    __builtin_memcpy(&there, set, sizeof there);
+    there |= (t->sig.queue.set | sigs.process.set) & t->sig.mask;
+    sigs_unlock(old);
+    __builtin_memcpy(set, &there, sizeof there);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* A handler ends the waits of its thread where POSIX says so, and a call with SA_RESTART goes on.
+ * */
+#include "threads_test.h"
+
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+static int hits; /* atomic */
+static pthread_t waiter;
+static int pipes[2], sockets[2], epoll;
+static sem_t sem;
+
+static void on_signal(int signo) { __atomic_add_fetch(&hits, 1, __ATOMIC_SEQ_CST); }
+
+static int ended(long r) { return r == -1 && errno == EINTR; }
+
+static int by_read(void) {
+    char c;
+    return ended(read(pipes[0], &c, 1));
+}
+static int by_recv(void) {
+    char c;
+    return ended(recv(sockets[0], &c, 1, 0));
+}
+static int by_poll(void) {
+    struct pollfd p = {pipes[0], POLLIN, 0};
+    return ended(poll(&p, 1, -1));
+}
+static int by_ppoll(void) {
+    struct pollfd p = {pipes[0], POLLIN, 0};
+    sigset_t mask, all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL); /* only during the call */
+    sigemptyset(&mask);
+    return ended(ppoll(&p, 1, NULL, &mask));
+}
+static int by_select(void) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(pipes[0], &set);
+    return ended(select(pipes[0] + 1, &set, NULL, NULL, NULL));
+}
+static int by_pselect(void) {
+    fd_set set;
+    sigset_t mask, all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    sigemptyset(&mask);
+    FD_ZERO(&set);
+    FD_SET(pipes[0], &set);
+    return ended(pselect(pipes[0] + 1, &set, NULL, NULL, NULL, &mask));
+}
+static int by_epoll_pwait(void) {
+    struct epoll_event event;
+    sigset_t mask, all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    sigemptyset(&mask);
+    return ended(epoll_pwait(epoll, &event, 1, -1, &mask));
+}
+static int by_epoll(void) {
+    struct epoll_event event;
+    return ended(epoll_wait(epoll, &event, 1, -1));
+}
+static int by_nanosleep(void) {
+    struct timespec ts = {100, 0}, rest = {0, 0};
+    return ended(nanosleep(&ts, &rest)) && rest.tv_sec >= 90 && rest.tv_sec < 100;
+}
+static int by_clock(void) {
+    struct timespec ts = {100, 0};
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL) == EINTR;
+}
+static int by_sleep(void) { return sleep(100) >= 90; }
+static int by_usleep(void) { return ended(usleep(100000000)); }
+static int by_sem(void) { return ended(sem_wait(&sem)); }
+static int by_pause(void) { return ended(pause()); }
+static int by_waitpid(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;) pause();
+    }
+    int ok = ended(waitpid(child, NULL, 0));
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0) CHECK(errno == EINTR);
+    return ok;
+}
+
+/* always: SA_RESTART or not */
+static const struct Wait {
+    const char *name;
+    int (*fn)(void);
+    bool always;
+} waits[] = {
+    {"read", by_read, false},
+    {"recv", by_recv, false},
+    {"waitpid", by_waitpid, false},
+    {"poll", by_poll, true},
+    {"ppoll", by_ppoll, true},
+    {"select", by_select, true},
+    {"epoll", by_epoll, true},
+    {"nanosleep", by_nanosleep, true},
+    {"clock", by_clock, true},
+    {"sleep", by_sleep, true},
+    {"usleep", by_usleep, true},
+    {"pselect", by_pselect, true},
+    {"epoll_pwait", by_epoll_pwait, true},
+    {"pause", by_pause, true},
+};
+enum { WAITS = sizeof waits / sizeof waits[0] };
+
+static int over; /* atomic */
+static void *one(void *arg) {
+    const struct Wait *w = arg;
+    if (!w->fn()) fprintf(stderr, "%s: not EINTR\n", w->name), abort();
+    __atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void handle(int flags) {
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = flags};
+    sigemptyset(&act.sa_mask);
+    CHECK(sigaction(SIGUSR1, &act, NULL) == 0);
+}
+
+/* It may not wait yet: again until it is over. */
+static void interrupt(void) {
+    while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) {
+        CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+        usleep(2000);
+    }
+}
+
+static void *restarts(void *arg) {
+    char c = 0;
+    CHECK((arg ? recv(sockets[0], &c, 1, 0) : read(pipes[0], &c, 1)) == 1 && c == 'x');
+    return NULL;
+}
+
+/* Locks and conditions do not show it, but the handler runs meanwhile. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static bool go;
+static void *locks(void *arg) {
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    while (!go) CHECK(pthread_cond_wait(&cond, &mutex) == 0);
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+    return NULL;
+}
+static void while_locked(void) {
+    pthread_mutex_lock(&mutex);
+    CHECK(pthread_create(&waiter, NULL, locks, NULL) == 0);
+    for (int round = 0; round < 2; round++) { /* in the mutex, then in the condition */
+        usleep(10000);
+        for (int i = 0; i < 20; i++) {
+            int before = __atomic_load_n(&hits, __ATOMIC_SEQ_CST);
+            CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+            wait_until(__atomic_load_n(&hits, __ATOMIC_SEQ_CST) > before);
+        }
+        if (round == 0) pthread_mutex_unlock(&mutex);
+    }
+    pthread_mutex_lock(&mutex);
+    go = true;
+    pthread_cond_signal(&cond);
+    pthread_mutex_unlock(&mutex);
+    CHECK(pthread_join(waiter, NULL) == 0);
+}
+
+int main(void) {
+    struct epoll_event event = {.events = EPOLLIN};
+    CHECK(pipe(pipes) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+    CHECK((epoll = epoll_create1(0)) >= 0);
+    CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event) == 0);
+    sem_init(&sem, 0, 0);
+    for (int round = 0; round < 6; round++)
+        for (int i = 0; i < WAITS; i++) {
+            handle(waits[i].always && round % 2 ? SA_RESTART : 0);
+            over = 0;
+            CHECK(pthread_create(&waiter, NULL, one, (void *)&waits[i]) == 0);
+            interrupt();
+            CHECK(pthread_join(waiter, NULL) == 0);
+        }
+    static const struct Wait by_a_sem = {"sem_wait", by_sem, false};
+    for (int round = 0; round < 6; round++) {
+        handle(0);
+        over = 0;
+        CHECK(pthread_create(&waiter, NULL, one, (void *)&by_a_sem) == 0);
+        interrupt();
+        CHECK(pthread_join(waiter, NULL) == 0);
+    }
+    handle(SA_RESTART);
+    for (intptr_t kind = 0; kind < 2; kind++) {
+        int before = hits;
+        CHECK(pthread_create(&waiter, NULL, restarts, (void *)kind) == 0);
+        for (int i = 0; i < 20; i++) {
+            CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+            usleep(1000);
+        }
+        CHECK(write(kind ? sockets[1] : pipes[1], "x", 1) == 1);
+        CHECK(pthread_join(waiter, NULL) == 0 && hits > before);
+    }
+    while_locked();
+    return 0;
+}
