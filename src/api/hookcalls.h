@@ -4,6 +4,7 @@
 #define HOOKCALLS_H
 
 #include "api/hookio.h"
+#include "sched/body.h"
 #include "sched/netpoll.h"
 #include "sched/outside.h"
 #include "sched/preempt.h"
@@ -96,6 +97,9 @@ typedef struct HookCore {
     /* gp is a thread to libc (body.c): its number; and it holds no robust mutex any more. */
     int (*body_tid)(G *gp);
     void (*body_over)(G *gp);
+    __typeof__(body_cpu) *body_cpu;
+    void (*rename)(M *m, G *gp, const char *name); /* in a section. In place of the one it has */
+    const char *(*function_at)(const void *pc);
     /* main's thread becomes goroutine 1 of a runtime that begins, and goes on (body_lead). fn: the
      * program's main. 0 or an error: nothing is different. */
     int (*lead)(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv);
