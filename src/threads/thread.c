@@ -110,12 +110,41 @@ static bool is_kept(const struct dl_phdr_info *info) {
            strncmp(file, "libgort", 7) == 0;
 }
 
+/* Its variables have their place in every thread from the moment when it is opened. */
+static bool has_static_place(const struct dl_phdr_info *info) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (; d->d_tag != DT_NULL; d++)
+            if (d->d_tag == DT_FLAGS) return d->d_un.d_val & DF_STATIC_TLS;
+    }
+    return false;
+}
+
+#ifdef __riscv
+#define PLACE_BIAS 0x800 /* the loader adds it to an offset */
+#else
+#define PLACE_BIAS 0
+#endif
+typedef struct TlsIndex {
+    size_t module, offset;
+} TlsIndex;
+void *__tls_get_addr(TlsIndex *index);
+
+/* NULL: this thread has none. What the loader says is of the modules that were there when the
+ * thread last asked it for an address, and for variables with a place nobody asks. */
+static char *values_of(const struct dl_phdr_info *info) {
+    if (info->dlpi_tls_data || !has_static_place(info)) return info->dlpi_tls_data;
+    return __tls_get_addr(&(TlsIndex){info->dlpi_tls_modid, (size_t)-PLACE_BIAS});
+}
+
 static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
-    if (info->dlpi_tls_data == NULL || is_kept(info)) return 0;
+    if (info->dlpi_tls_modid == 0 || is_kept(info)) return 0;
+    char *to = values_of(info);
+    if (to == NULL) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_TLS) continue;
-        char *to = info->dlpi_tls_data;
         __builtin_memcpy(to, (const void *)(info->dlpi_addr + part->p_vaddr), part->p_filesz);
         __builtin_memset(to + part->p_filesz, 0, part->p_memsz - part->p_filesz);
     }
