@@ -62,6 +62,7 @@ int capset(void *header, const void *data); /* of libc, without a header there *
     X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fclose) X(freopen) X(closefrom) \
     X(open) X(fsync) X(fdatasync) X(flock) \
     X(waitpid) X(system) X(clone) \
+    X(flockfile) X(ftrylockfile) X(funlockfile) \
     X(pthread_mutex_init) X(pthread_mutex_lock) X(pthread_mutex_trylock) \
     X(pthread_mutex_timedlock) X(pthread_mutex_clocklock) X(pthread_mutex_unlock) \
     X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
