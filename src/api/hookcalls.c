@@ -9,6 +9,7 @@
 #include "sync/sema.h"
 #include "io/close.h"
 #include "sched/body.h"
+#include "sched/describe.h"
 #include "sched/ender.h"
 #include "sched/goexit.h"
 #include "io/fdcall.h"
@@ -17,6 +18,7 @@
 #include "sched/sim.h"
 #include "sched/preferred.h"
 #include "sched/sysmon.h"
+#include "unwind/symbols.h"
 
 static uint32_t hook_life(void) { return load_acq(&sched.running) ? load_rlx(&sched.epoch) : 0; }
 static void hook_lock(Lock *l) { lock(l, RANK_PRIM); }
@@ -49,6 +51,9 @@ static M *hook_enter_anywhere(void) {
 }
 
 static bool hook_in_sharing_child(void) { return !in_forked_child() && in_any_child(); }
+
+/* The name of the function at pc; NULL: it has none. */
+static const char *function_at(const void *pc) { return symbol_of((uintptr_t)pc).name; }
 
 static bool hook_yield(void) {
     M *m = enter();
@@ -239,6 +244,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .context_sp = arch_context_sp,
         .raw_sigaction = body_sigaction,
         .m_is_ours = m_is_ours,
+        .body_cpu = body_cpu,
+        .rename = g_rename,
+        .function_at = function_at,
         .lead = hook_lead,
         .descs = desc_table,
         .in_child = in_any_child,

@@ -109,6 +109,9 @@ typedef struct HookCore {
     uintptr_t (*context_sp)(void *context);
     int (*raw_sigaction)(int signo, const struct sigaction *act); /* also of libc's own signals */
     void (*m_is_ours)(void); /* the calling thread is the runtime's */
+    __typeof__(body_cpu) *body_cpu;
+    void (*rename)(M *m, G *gp, const char *name); /* in a section. In place of the one it has */
+    const char *(*function_at)(const void *pc);
     /* main's thread becomes goroutine 1 of a runtime that begins, and goes on (body_lead). fn: the
      * program's main. 0 or an error: nothing is different. */
     int (*lead)(void *room, char *lo, int (*fn)(int, char **), int argc, char **argv);

@@ -22,7 +22,7 @@
  * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits in gort_blocking. FUTEX_REQUEUE and
  * FUTEX_WAKE_OP wake all goroutines that they might concern, which a futex's waiter has to expect.
  */
-#include "hook/hook_internal.h"
+#include "threads/threads.h"
 
 #include <linux/futex.h>
 
@@ -295,6 +295,9 @@ HOOK long hook_syscall(long number, long a, long b, long c, long d, long e,
 HOOK long hook_syscall(long number, long a, long b, long c, long d, long e, long f) {
     if (unlikely(number == SYS_futex_wake))
         return futex2_wake((uint32_t *)a, (unsigned long)b, (int)c, (unsigned)d);
+    long r;
+    if (unlikely(threads.on) && number != SYS_futex && thread_syscall(number, a, b, c, &r))
+        return returned(r);
     if (likely(number != SYS_futex) || called_by_allocator())
         return libc(syscall)(number, a, b, c, d, e, f);
     return futex(&(Futex){(uint32_t *)a, (int)b, (int)c, d, e, (int)f});

@@ -39,6 +39,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -48,6 +52,7 @@
 #define HOOK EXPORT
 #define COLD __attribute__((noinline, cold))
 
+int capset(void *header, const void *data); /* of libc, without a header there */
 /* clang-format off */
 #define EVERY_NAME(X) \
     X(read) X(write) X(readv) X(writev) \
@@ -59,6 +64,7 @@
     X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fclose) X(freopen) X(closefrom) \
     X(open) X(fsync) X(fdatasync) X(flock) \
     X(waitpid) X(system) X(clone) \
+    X(flockfile) X(ftrylockfile) X(funlockfile) \
     X(pthread_mutex_init) X(pthread_mutex_lock) X(pthread_mutex_trylock) \
     X(pthread_mutex_timedlock) X(pthread_mutex_clocklock) X(pthread_mutex_unlock) \
     X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
@@ -67,6 +73,14 @@
     X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post) \
     X(pthread_once) X(pthread_join) X(pthread_tryjoin_np) X(pthread_clockjoin_np) \
     X(pthread_create) X(pthread_detach) X(pthread_exit) X(thrd_create) \
+    X(pthread_setname_np) X(pthread_getname_np) X(prctl) \
+    X(pthread_getattr_np) X(pthread_setattr_default_np) \
+    X(pthread_setaffinity_np) X(pthread_getaffinity_np) \
+    X(pthread_setschedparam) X(pthread_getschedparam) X(pthread_setschedprio) \
+    X(sched_setscheduler) X(sched_getscheduler) X(sched_setparam) X(sched_getparam) \
+    X(sched_rr_get_interval) X(setpriority) X(getpriority) X(nice) \
+    X(unshare) X(setns) X(setfsuid) X(setfsgid) X(personality) X(capset) \
+    X(pthread_getcpuclockid) X(clock_gettime) X(clock_getres) X(getrusage) \
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigaltstack) \

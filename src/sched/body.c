@@ -66,8 +66,7 @@ body_attends_fn *body_attends;
 /* glibc's clone, where no other stands before it */
 extern int __clone(int (*)(void *), void *, int, void *, ...);
 
-#define FIRST_TID (1 << 23)
-#define MOST_TIDS ((1 << 30) - FIRST_TID) /* a lock's word has 30 bits for its owner */
+#define MOST_TIDS ((1 << 30) - BODY_TIDS) /* a lock's word has 30 bits for its owner */
 #define DESCRIPTOR 2304 /* bytes of libc's descriptor that are searched for the tid, at most */
 #define LIBC_ROOM ((size_t)8 << 10) /* descriptor, libc's own variables, its first frames */
 #define KEPT 64                     /* stacks of bodies that have ended */
@@ -97,7 +96,11 @@ struct Body {
     void *start;        /* where pthread_exit and gort_exit jump to, in live() */
     int *tid_at;        /* in the descriptor */
     void (*host)(void); /* B6; else NULL */
-    Body *next;         /* bodies.lock */
+    /* own thread, or gp in hand; a hint to others. With bodies_timed: */
+    int64_t ran;     /* atomic: CPU time while worn, before now */
+    int64_t worn_at; /* atomic: the thread's CPU time when it put it on; -1: none wears it */
+    M *worn_by;
+    Body *next; /* bodies.lock */
 } ALIGNED(64);
 
 static struct {
@@ -418,7 +421,7 @@ static Stack *body_stack(size_t size) {
 #define TIDS_APART 253
 static int next_tid(void) {
     uint32_t n = (uint32_t)os_getpid() * TIDS_APART + add_rlx(&bodies.tids, 1);
-    return FIRST_TID + (int)(n % MOST_TIDS);
+    return BODY_TIDS + (int)(n % MOST_TIDS);
 }
 
 /* In a call that is announced as blocking: the runtime may end meanwhile, and the body is there for
@@ -427,7 +430,7 @@ static long make_body(void *size) {
     Stack *s = body_stack(*(size_t *)size);
     if (s == NULL) return -ENOMEM;
     Body *b = body_of(s);
-    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm()};
+    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .worn_at = -1};
     int r = donate(b);
     if (r < 0) stack_custom_free(s);
     else push_ready(b);
@@ -460,7 +463,7 @@ static Body *make_host(void (*host)(void), int *error) {
     *error = -ENOMEM;
     if (s == NULL) return NULL;
     Body *b = body_of(s);
-    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .host = host};
+    *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .host = host, .worn_at = -1};
     *error = donate(b);
     if (*error == 0) return b;
     stack_custom_free(s);
@@ -502,7 +505,7 @@ int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) {
     Body *d = make_host(host, &error), *b = room;
     if (d == NULL) return error;
     stack_record(stack_of(b), lo, STACK_BODY);
-    *b = (Body){.tid = os_gettid(), .maker = getm()};
+    *b = (Body){.tid = os_gettid(), .maker = getm(), .worn_at = -1};
     note_thread(b);
     b->tid_at = (int *)(void *)(b->tp + ((char *)d->tid_at - d->tp));
     if (!leave_kernel(b, NULL)) return -ENOTSUP;
@@ -555,8 +558,34 @@ static NOINLINE void wear_signals(M *m, BodySignals *s) {
     if (unlikely(load_seq(&s->attention) != 0)) or_seq(&m->attn, ATTN_SIGNAL);
 }
 
+static uint32_t bodies_timed; /* atomic: somebody asks what CPU time they have used */
+
+static NOINLINE void slice_timed(M *m, Body *b) {
+    int64_t now = os_thread_cpu(CLOCK_THREAD_CPUTIME_ID), at = load_rlx(&b->worn_at);
+    if (m == NULL && at >= 0) store_rlx(&b->ran, b->ran + now - at);
+    b->worn_by = m;
+    store_rlx(&b->worn_at, m ? now : -1);
+}
+
+/* gp does not end meanwhile. */
+int64_t body_cpu(G *gp) {
+    if (gp == NULL) {
+        M *m = enter();
+        bool now = xchg_seq(&bodies_timed, 1) == 0 && m->curg && has_body(m->curg);
+        if (now) slice_timed(m, body_of(m->curg->stack));
+        leave(m);
+        return 0;
+    }
+    Body *b = body_of(gp->stack);
+    int64_t ran = load_rlx(&b->ran), at = load_rlx(&b->worn_at);
+    M *m = load_rlx(&b->worn_by);
+    int64_t now = at >= 0 && m ? os_thread_cpu(m->clock) : -1;
+    return now > at ? ran + now - at : ran;
+}
+
 void body_wear(M *m, G *gp) {
     Body *b = body_of(gp->stack);
+    if (unlikely(load_rlx(&bodies_timed))) slice_timed(m, b);
     *b->m = m;
     *b->runner = b->signals.alone ? NULL : m;
     exchange_words(m, b);
@@ -569,6 +598,7 @@ void body_doff(M *m, G *gp) {
     arch_tp_set(m->tp);
     Body *b = body_of(gp->stack);
     exchange_words(m, b);
+    if (unlikely(load_rlx(&bodies_timed))) slice_timed(NULL, b);
     m->detour = m->lockedg;
     if (b->signals.mask != 0) store_rlx(&b->signals.worn, NULL);
     if (unlikely(load_rlx(&m->attn) & ATTN_SIGNAL)) and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
@@ -711,6 +741,7 @@ void body_over(G *gp) {}
 int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) { return -ENOTSUP; }
 void body_lead_back(Stack *s, int error) { __builtin_trap(); }
 void body_forked(char *was) {}
+int64_t body_cpu(G *gp) { return 0; }
 void body_release(Stack *s, bool lost) {}
 void bodies_settle(void) {}
 void bodies_forget(void) {}

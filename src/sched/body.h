@@ -5,6 +5,7 @@
 #include "mem/stack.h"
 
 typedef struct Body Body;
+#define BODY_TIDS (1 << 23) /* numbers of bodies begin here; of threads they end before 2^22 */
 
 /* The home of a goroutine with a body: soft, and never found. It keeps the goroutine off the short
  * ways, so that it comes and goes through g0 only, where execute (sched.c) knows it. */
@@ -49,10 +50,9 @@ Stack *body_take(size_t size, int *error);
 void body_untake(Stack *s);   /* its goroutine does not begin */
 void *body_context(Stack *s); /* where it begins */
 /* main's thread, in the program's context. It goes on as a goroutine, with 0: of a runtime that
- * host() starts, which does not return, with *stack for goroutine 1. The record of that stack is in
- * `room` (BODY_ROOM bytes, aligned as a cache line), above the caller's frames; the stack ends at
- * lo.
- * An error: nothing is different. */
+ * host() starts, which does not return, with *stack for goroutine 1. The record of that stack is
+ * in `room` (BODY_ROOM bytes, aligned as a cache line), above the caller's frames; the stack ends
+ * at lo. An error: nothing is different. */
 int body_lead(void *room, char *lo, void (*host)(void), Stack **stack);
 NORETURN void body_lead_back(Stack *s, int error); /* host(): body_lead is to return the error */
 #define BODY_ROOM 1024
@@ -60,6 +60,8 @@ void body_forked(char *was); /* in a child of fork: was: the thread pointer of t
 /* On g0: the thread takes gp's thread pointer on, and its own again. */
 void body_wear(M *m, G *gp);
 void body_doff(M *m, G *gp);
+/* gp's CPU time in ns, counted since the first call with NULL. */
+int64_t body_cpu(G *gp);
 int body_tid(G *gp);   /* its number, by which locks know it */
 void body_over(G *gp); /* gp itself, which goes on: robust mutexes that it holds have no owner */
 NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */

@@ -6,9 +6,11 @@
  * dropped if the goroutine's status changes while they are read.
  */
 #include "sched/describe.h"
+#include "base/print.h"
 #include "base/upstairs.h"
 #include "mem/split/split.h"
 #include "sched/capture.h"
+#include "sched/trace.h"
 #include "unwind/unwind.h"
 
 static const char *const reasons[WAIT_REASONS] = {
@@ -57,6 +59,11 @@ void g_name(G *gp, char *buf) {
     buf[STACK_NAME - 1] = 0;
     for (char *c = buf; *c; c++)
         if ((unsigned char)*c < ' ' || *c == '"' || *c == 127) *c = '?';
+}
+
+void g_rename(M *m, G *gp, const char *name) {
+    copy_name(gp->stack->name, STACK_NAME, name);
+    if (unlikely(load_rlx(&trace_on) != 0)) trace_put_name(m, gp);
 }
 
 bool g_is_thread(G *gp) {

@@ -16,6 +16,7 @@ uintptr_t g_entry(G *gp);     /* the program's function that gp was started with
 uintptr_t g_entry_new(G *gp); /* likewise, by gp's maker before gp may run: no system call */
 /* gp's name copied into buf (of 32 bytes), "" where it has none. */
 void g_name(G *gp, char *buf);
-bool g_is_thread(G *gp); /* it has a body (body.c) */
+void g_rename(M *m, G *gp, const char *name); /* one that has a name. In a section */
+bool g_is_thread(G *gp);                      /* it has a body (body.c) */
 
 #endif

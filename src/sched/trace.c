@@ -328,6 +328,8 @@ static void put_name(M *m, G *gp, const char *name) {
     put_more(m, EV_NAME, gp->id, 0, m != NULL, name, TRACE_TEXT / 8);
 }
 
+void trace_put_name(M *m, G *gp) { put_name(m, gp, gp->stack->name); }
+
 /* By gp's maker, before gp may run: its memory is the caller's. */
 void trace_put_create(M *m, G *gp) {
     uint64_t more[2] = {g_entry_new(gp), gp->parent};

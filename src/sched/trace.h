@@ -62,6 +62,7 @@ NOINLINE void trace_put(M *m, int kind, uint64_t g, int x);
 NOINLINE void trace_put_start(M *m, G *gp, bool direct);
 NOINLINE void trace_put_block(M *m, G *gp, int reason);
 NOINLINE void trace_put_create(M *m, G *gp);
+void trace_put_name(M *m, G *gp); /* it has another one */
 NOINLINE void trace_put_ready(M *m, G *gp);
 NOINLINE void trace_put_resume(M *m, G *gp);
 NOINLINE void trace_put_region(M *m, G *gp, const char *text, int begins);

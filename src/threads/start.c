@@ -46,13 +46,6 @@ static void core_found(void) {
         if (part[i].p_type == PT_LOAD) threads.core_size = part[i].p_vaddr + part[i].p_memsz;
 }
 
-static void default_size_noted(void) {
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_getstacksize(&attr, &threads.stack_size);
-    pthread_attr_destroy(&attr);
-}
-
 /* How far main's stack may reach down from here, as the kernel sees it now. */
 #define STACK_MOST ((size_t)1 << 30)
 static size_t stack_limit(void) {
@@ -74,6 +67,7 @@ bool threads_begin(void) {
     threads.room = NULL;
     sys(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &threads.first_mask, sizeof threads.first_mask, 0, 0);
     altstack_adopt();
+    libc(prctl)(PR_GET_NAME, first_thread.name);
     int (*shown)(int, char **) = (int (*)(int, char **))(void (*)(void))program.main;
     int r = core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
     program.refused = r < 0;
@@ -104,7 +98,7 @@ HOOK int __libc_start_main(main_fn *fn, int argc, char **argv, step *init, step 
     program.argv = argv;
     threads.room = room;
     core_found();
-    default_size_noted();
+    defaults_noted();
     thread_is_first();
     return libcs(main_instead, argc, argv, init, fini, loader_fini, stack_end);
 }

@@ -110,12 +110,41 @@ static bool is_kept(const struct dl_phdr_info *info) {
            strncmp(file, "libgort", 7) == 0;
 }
 
+/* Its variables have their place in every thread from the moment when it is opened. */
+static bool has_static_place(const struct dl_phdr_info *info) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (; d->d_tag != DT_NULL; d++)
+            if (d->d_tag == DT_FLAGS) return d->d_un.d_val & DF_STATIC_TLS;
+    }
+    return false;
+}
+
+#ifdef __riscv
+#define PLACE_BIAS 0x800 /* the loader adds it to an offset */
+#else
+#define PLACE_BIAS 0
+#endif
+typedef struct TlsIndex {
+    size_t module, offset;
+} TlsIndex;
+void *__tls_get_addr(TlsIndex *index);
+
+/* NULL: this thread has none. What the loader says is of the modules that were there when the
+ * thread last asked it for an address, and for variables with a place nobody asks. */
+static char *values_of(const struct dl_phdr_info *info) {
+    if (info->dlpi_tls_data || !has_static_place(info)) return info->dlpi_tls_data;
+    return __tls_get_addr(&(TlsIndex){info->dlpi_tls_modid, (size_t)-PLACE_BIAS});
+}
+
 static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
-    if (info->dlpi_tls_data == NULL || is_kept(info)) return 0;
+    if (info->dlpi_tls_modid == 0 || is_kept(info)) return 0;
+    char *to = values_of(info);
+    if (to == NULL) return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_TLS) continue;
-        char *to = info->dlpi_tls_data;
         __builtin_memcpy(to, (const void *)(info->dlpi_addr + part->p_vaddr), part->p_filesz);
         __builtin_memset(to + part->p_filesz, 0, part->p_memsz - part->p_filesz);
     }
@@ -182,19 +211,41 @@ static void life_is_over(Thread *t) {
 static void retire(Thread *t) {
     bool serves = true;
     life_is_over(t);
-    t->spent = !life_undone(t);
+    t->spent = !life_undone(t) || t->kernel;
+    guard_change(t, false);
     M *m = threads_lock();
     bool detached = t->detached;
+    Will *will = t->will;
+    t->will = NULL;
+    t->kernel = 0;
     t->state = THREAD_ENDED;
     if (detached) serves = spare_locked(t);
     threads_unlock(m);
+    if (will) gort_free(will);
     if (!detached) gort_sem_release(&t->over, 1);
     else if (!serves) gort_sem_release(&t->begin, 1);
     life_counted();
 }
 
-static void name_shown(Thread *t, const char *name) {
-    snprintf(t->gp->stack->name, sizeof t->gp->stack->name, "%s", name);
+/* False: it may not have what its maker has asked for, and is none. */
+static bool will_accepted(Thread *t) {
+    if (t->refused == NULL) return true;
+    int r = will_done(t);
+    *t->refused = r;
+    t->refused = NULL;
+    if (r) t->detached = true; /* nobody knows it */
+    gort_sem_release(&t->born, 1);
+    return r == 0;
+}
+
+static void life(Thread *t) {
+    name_shown(t, "");
+    t->gp->fn = (gort_fn *)(void (*)(void))t->fn; /* as dumps have it */
+    cpu_begins(t);
+    guard_change(t, true);
+    if (will_accepted(t)) thread_life(t);
+    if (hook_in_child()) libc(pthread_exit)(t->result); /* the child's thread, and libc's */
+    retire(t);
 }
 
 static void shell(void *arg) {
@@ -210,10 +261,7 @@ static void shell(void *arg) {
         name_shown(t, "spare thread");
         gort_sem_acquire(&t->begin, 1);
         if (t->fn == NULL) break;
-        name_shown(t, t->name);
-        thread_life(t);
-        if (hook_in_child()) libc(pthread_exit)(t->result); /* the child's thread, and libc's */
-        retire(t);
+        life(t);
     }
     thread_strike(t);
     gort_free(t);
@@ -256,43 +304,54 @@ static uint64_t mask_for(const pthread_attr_t *attr) {
     return mask;
 }
 
-int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
-    size_t stack_size = threads.stack_size;
-    int detached = PTHREAD_CREATE_JOINABLE;
+/* In its maker. NULL: no memory. */
+static Thread *life_made(const pthread_attr_t *attr, int *detached) {
+    size_t stack_size = threads.stack_size, guard = threads.guard;
+    *detached = PTHREAD_CREATE_JOINABLE;
     if (attr) {
-        pthread_attr_getdetachstate(attr, &detached);
+        pthread_attr_getdetachstate(attr, detached);
         pthread_attr_getstacksize(attr, &stack_size);
+        pthread_attr_getguardsize(attr, &guard);
     }
+    stack_size += guard_extra(guard);
     Thread *t = spare_take(stack_size);
-    if (t == NULL && (t = spare_make(stack_size)) == NULL) return EAGAIN;
+    if (t == NULL) t = spare_make(stack_size);
+    if (t) t->guard = guard;
+    return t;
+}
+
+int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+    int detached, error;
+    Will *will = will_of(attr, &error);
+    if (error) return error;
+    Thread *t = life_made(attr, &detached);
+    if (t == NULL) {
+        if (will) gort_free(will);
+        return EAGAIN;
+    }
     t->fn = fn;
     t->first_mask = mask_for(attr);
     signals_clear(t);
     t->arg = arg;
-    t->name[0] = '\0';
+    t->refused = will ? &error : NULL;
+    name_inherited(t);
     add_seq(&threads.live, 1);
     M *m = threads_lock();
+    t->will = will;
     t->detached = detached == PTHREAD_CREATE_DETACHED;
     t->awaited = false;
     t->state = THREAD_LIVES;
     threads_unlock(m);
     *id = t->id;
     gort_sem_release(&t->begin, 1);
-    return 0;
-}
-
-/* Real-time scheduling is the kernel's: such a thread is libc's own. */
-static bool asks_for_real(const pthread_attr_t *attr) {
-    int inherits, policy;
-    if (attr == NULL) return false;
-    pthread_attr_getinheritsched(attr, &inherits);
-    pthread_attr_getschedpolicy(attr, &policy);
-    return inherits == PTHREAD_EXPLICIT_SCHED && policy != SCHED_OTHER;
+    if (will) gort_sem_acquire(&t->born, 1);
+    return error;
 }
 
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
-    if (asks_for_real(attr) || !makes_goroutines()) return libc(pthread_create)(id, attr, fn, arg);
+    if (asks_for_real(attr, fn) || !makes_goroutines())
+        return libc(pthread_create)(id, attr, fn, arg);
     return life_begin(id, attr, fn, arg);
 }
 
@@ -403,7 +462,8 @@ static void *c11_run(void *arg) {
 }
 
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
-    if (!makes_goroutines()) return libc(thrd_create)(id, fn, arg);
+    bool stays = asks_for_real(NULL, (void *(*)(void *))(void (*)(void))fn);
+    if (stays || !makes_goroutines()) return libc(thrd_create)(id, fn, arg);
     C11Start *start = gort_alloc(sizeof *start);
     if (start == NULL) return thrd_nomem;
     *start = (C11Start){fn, arg};
@@ -464,6 +524,7 @@ void thread_first_begins(void) {
     t->gp = runner_g();
     t->tid = core->body_tid(t->gp);
     t->state = THREAD_LIVES;
+    cpu_begins(t);
     add_seq(&threads.live, 1);
     known.threads = true;
     signals_start();

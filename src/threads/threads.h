@@ -16,6 +16,13 @@
 
 #define NAME_BYTES 16 /* with the NUL, as the kernel has it */
 
+/* What a thread is to tell the kernel of itself before it goes on (scheduling.c). */
+typedef struct Will {
+    bool cpus_set, nice_set, policy_set;
+    int nice, policy, priority;
+    unsigned char cpus[1024];
+} Will;
+
 typedef struct Thread Thread;
 
 /* Signals that wait for a thread, or for the process. */
@@ -61,10 +68,18 @@ struct Thread {
     uint64_t first_mask; /* its creator's */
     void *(*fn)(void *);
     void *arg, *result;
-    bool left;             /* by pthread_exit or cancellation */
-    bool spent;            /* this was the goroutine's last life */
-    char name[NAME_BYTES]; /* threads.lock */
+    bool left;     /* by pthread_exit or cancellation */
+    bool spent;    /* this was the goroutine's last life */
+    int *refused;  /* to its maker, by `born`: what has become of its will */
+    size_t guard;  /* that was asked for */
+    int64_t began; /* scheduling.c: `time` and the body's CPU time then */
+    int64_t cpu_before;
     /* threads.lock: */
+    char name[NAME_BYTES];
+    bool named; /* by itself or another thread, not by its maker's name */
+    int kernel; /* the kernel thread that is bound to it; 0: none. It writes */
+    Will *will; /* NULL: none */
+    int64_t cpu_shown;
     uint32_t state;         /* THREAD_... */
     bool detached, awaited; /* somebody joins it */
     Thread *next;           /* in its bucket */
@@ -77,7 +92,7 @@ typedef struct Threads {
     bool on;                   /* the program's threads are goroutines */
     void *room;                /* asked for, and none was made so far: for main's stack record */
     uintptr_t core, core_size; /* where libgort.so is */
-    size_t stack_size;         /* of a thread that does not say */
+    size_t stack_size, guard;  /* of a thread that does not say */
     uint64_t first_mask;       /* main's */
     uint32_t live;             /* atomic: lives, and main's */
     Lock lock;
@@ -109,6 +124,26 @@ Thread *thread_me(void);
 M *threads_lock(void);
 void threads_unlock(M *m);
 Thread *thread_find(pthread_t id); /* one that lives, or has ended unjoined; NULL: not ours */
+
+Thread *thread_by_tid(int tid); /* likewise, that lives */
+/* Threads that are libc's: real.c. */
+bool asks_for_real(const pthread_attr_t *attr, void *(*fn)(void *));
+bool is_real_name(const char *name);
+/* names.c: a life has another name, or begins with its maker's, or ends. */
+void name_inherited(Thread *t);
+void name_shown(Thread *t, const char *name);
+/* attributes.c */
+void defaults_noted(void);
+size_t guard_extra(size_t guard); /* of a stack, beyond the guard that each has */
+void guard_change(Thread *t, bool on);
+/* scheduling.c: the thread's own. bind: a kernel thread of its own from now on, until it ends;
+ * true: it had none. */
+bool thread_bind(Thread *t);
+Will *will_of(const pthread_attr_t *attr, int *error); /* of one to be made. NULL: none */
+int will_done(Thread *t);                              /* 0 or an error number */
+void cpu_begins(Thread *t);
+/* syscall(2), with a number that means the kernel's thread. True: *r is its result or -errno. */
+bool thread_syscall(long number, long a, long b, long c, long *r);
 
 /* 0 or an error number; the hooked functions without their tests. */
 int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);

@@ -1,0 +1,74 @@
+/*
+ * Threads that stay the kernel's: to gort they are plain ones, and locks between both kinds work.
+ *
+ *   by their attributes   a real-time policy (or another than the usual), a stack that the program
+ *                         brings: it is really used, and is the program's again after the join
+ *   by the user's list    GORT_THREADS_REAL=item,item or gort-run -r: the name of the function
+ *                         that the thread begins with, or module+0xoffset of it; `all`
+ *
+ * A thread that takes a name on that list runs already, and is bound to a kernel thread from then
+ * on (scheduling.c).
+ */
+#include "threads/threads.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *list_of_user(void) {
+    static const char *list;
+    if (list == NULL && (list = getenv("GORT_THREADS_REAL")) == NULL) list = "";
+    return list;
+}
+
+static bool is_listed(const char *word) {
+    size_t size = strlen(word);
+    for (const char *at = list_of_user(); *at;) {
+        size_t n = strcspn(at, ",");
+        if (n == size && strncmp(at, word, n) == 0) return true;
+        at += n;
+        at += *at == ',';
+    }
+    return false;
+}
+
+bool is_real_name(const char *name) { return is_listed(name); }
+
+static bool function_listed(void *(*fn)(void *)) {
+    const char *name = core->function_at((const void *)fn);
+    if (name && is_listed(name)) return true;
+    Dl_info of;
+    char place[256];
+    if (dladdr((const void *)fn, &of) == 0) return false;
+    const char *file = strrchr(of.dli_fname, '/');
+    snprintf(place, sizeof place, "%s+0x%lx", file ? file + 1 : of.dli_fname,
+             (unsigned long)((uintptr_t)fn - (uintptr_t)of.dli_fbase));
+    return is_listed(place);
+}
+
+/* The symbol tables are asked once for a function. */
+#define ANSWERS 256
+static bool is_real_function(void *(*fn)(void *)) {
+    static uintptr_t answers[ANSWERS]; /* atomic: a function, and whether it is listed */
+    if (list_of_user()[0] == '\0') return false;
+    uintptr_t *at = &answers[(uintptr_t)fn / 16 % ANSWERS], word = load_rlx(at);
+    if (word >> 1 == (uintptr_t)fn) return word & 1;
+    bool yes = is_listed("all") || function_listed(fn);
+    store_rlx(at, (uintptr_t)fn << 1 | yes);
+    return yes;
+}
+
+static bool attributes_ask(const pthread_attr_t *attr) {
+    int inherits, policy;
+    void *lo = NULL;
+    size_t size = 0;
+    pthread_attr_getinheritsched(attr, &inherits);
+    pthread_attr_getschedpolicy(attr, &policy);
+    pthread_attr_getstack(attr, &lo, &size); /* lo is below 0 where there is none */
+    return (inherits == PTHREAD_EXPLICIT_SCHED && policy != SCHED_OTHER) ||
+           (uintptr_t)lo + size != 0;
+}
+
+bool asks_for_real(const pthread_attr_t *attr, void *(*fn)(void *)) {
+    return (attr && attributes_ask(attr)) || is_real_function(fn);
+}
