@@ -118,6 +118,9 @@ is thread
 # A kernel that does not let programs set the thread pointer: by a system call, then.
 preloaded '#include <sys/auxv.h>
 #include <unistd.h>
-unsigned long getauxval(unsigned long type) { return type == AT_HWCAP2 && write(2, "asked\n", 6) ? 0 : 0; }'
+unsigned long getauxval(unsigned long type) {
+    if (type == AT_HWCAP2) (void)!write(2, "asked\n", 6);
+    return 0;
+}'
 is goroutine
 grep -q asked "$WORK/err" || [ "$ARCH" != x86_64 ] || fail "the processor is not asked"
