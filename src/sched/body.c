@@ -12,7 +12,7 @@
  *       mutexes, the word to clear: now `left`), and writes a number of its own in place of the
  *       kernel's tid: locks know their owners by it. Threads have numbers below 2^22, bodies from
  *       2^23 on. From there on setuid(2) sends this thread no signal, which it would not handle.
- *   B3  depart: the context is saved, and the kernel thread ends. The maker waits until the kernel
+ *   B3  go_without: the context is saved, the kernel thread ends. The maker waits until the kernel
  *       has cleared `left`, and writes the number again: qemu-user clears it, too.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
  *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
