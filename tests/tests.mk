@@ -54,7 +54,9 @@ CXX      := $(patsubst %cc,%c++,$(subst gcc,g++,$(subst clang,clang++,$(CC))))
 endif
 EX_CXX   := $(if $(shell command -v $(firstword $(CXX)) 2>/dev/null),$(wildcard examples/*.cc))
 EX_BIN   += $(EX_CXX:examples/%.cc=$(OUT)/examples/%)
+# Unwind tables: gcc for riscv64 makes none unless told to, and pthread_exit unwinds.
 USERFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -fno-omit-frame-pointer \
+             -fasynchronous-unwind-tables \
              -pthread -Iinclude $(CLASH)
 CXXUSER  := $(patsubst -std=%,-std=c++17,$(USERFLAGS)) -Wconversion
 

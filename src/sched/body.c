@@ -9,10 +9,11 @@
  *
  *   B1  body_take: pthread_create(donor), all signals blocked.
  *   B2  donor: takes back what the kernel knows of the descriptor (rseq's area, the list of robust
- *       mutexes, the word to clear), and gives it another word to clear: `left`.
- *   B3  depart: the context is saved, and the kernel thread ends. The maker waits until the kernel
- *       has cleared `left`, and writes a number of ours in place of the kernel's tid: locks know
- *       their owners by it. Threads have numbers below 2^22, bodies from 2^23 on.
+ *       mutexes, the word to clear: now `left`), and writes a number of its own in place of the
+ *       kernel's tid: locks know their owners by it. Threads have numbers below 2^22, bodies from
+ *       2^23 on. From there on setuid(2) sends this thread no signal, which it would not handle.
+ *   B3  go_without: the context is saved, the kernel thread ends. The maker waits until the kernel
+ *       has cleared `left`, and writes the number again: qemu-user clears it, too.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
  *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
  *       comes back by g0 and sets its own again (body_doff) before the goroutine's commit: until
@@ -165,6 +166,8 @@ static bool leave_kernel(Body *b, uint32_t *cleared) {
     if (b->tid_at == NULL) b->tid_at = descriptor_tid(b);
     if (b->tid_at == NULL || !leave_rseq(b->tp)) return false;
     if (os_sys(SYS_set_tid_address, (long)cleared, 0, 0, 0, 0, 0) < 0) return false;
+    *b->tid_at = b->tid;
+    /* system calls behind that: where one returns, a signal sent before is handled */
     if (os_sys(SYS_get_robust_list, 0, (long)&b->robust, (long)&size, 0, 0, 0) < 0)
         b->robust = NULL;
     os_sys(SYS_set_robust_list, 0, sizeof(RobustHead), 0, 0, 0, 0);
@@ -509,7 +512,6 @@ int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) {
     note_thread(b);
     b->tid_at = (int *)(void *)(b->tp + ((char *)d->tid_at - d->tp));
     if (!leave_kernel(b, NULL)) return -ENOTSUP;
-    *b->tid_at = b->tid;
     *stack = stack_of(b);
     first.tp = b->tp;
     first.tid = b->tid;
