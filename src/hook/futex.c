@@ -167,8 +167,8 @@ static uint32_t futex_bits(const Futex *f, long with) {
     return futex_command(f) == with ? (uint32_t)f->value3 : EVERY_BIT;
 }
 
-/* What the kernel says to the call; 0: it would wait. Asked by a requeue of nobody: a wait whose time
- * is over sleeps, for as long as the thread's timers may be late (50 us). */
+/* What the kernel says to the call; 0: it would wait. Asked by a requeue of nobody: a wait whose
+ * time is over sleeps, for as long as the thread's timers may be late (50 us). */
 static long futex_would_wait(const Futex *f) {
     if (futex_bits(f, FUTEX_WAIT_BITSET) == 0) return -EINVAL;
     if (f->op & FUTEX_CLOCK_REALTIME && futex_command(f) == FUTEX_WAIT) return -ENOSYS;

@@ -1,5 +1,5 @@
-/* pthread_detach of a thread that has ended, that ends this moment, that somebody joins: the next life
- * on its body is joined when it has ended, and not before. */
+/* pthread_detach of a thread that has ended, that ends this moment, that somebody joins: the next
+ * life on its body is joined when it has ended, and not before. */
 #include "threads_test.h"
 
 enum { ROUNDS = 300 };
