@@ -425,19 +425,23 @@ HOOK int pthread_timedjoin_np(pthread_t id, void **value, const struct timespec 
     return pthread_clockjoin_np(id, value, CLOCK_REALTIME, at);
 }
 
+/* One that has ended is joined instead: retire is about to tell, and has nothing to do with it
+ * afterwards. One that somebody joins is the joiner's. */
 HOOK int pthread_detach(pthread_t id) {
     if (!as_goroutines()) return libc(pthread_detach)(id);
-    bool serves = true;
-    int r = EINVAL;
+    bool ended = false;
     M *m = threads_lock();
     Thread *t = thread_find(id);
-    if (t && !t->detached) {
-        r = 0;
-        t->detached = true;
-        if (t->state == THREAD_ENDED && t != &first_thread) serves = spare_locked(t);
+    int r = t && t->detached ? EINVAL : 0;
+    if (t && r == 0 && !t->awaited) {
+        ended = t->awaited = t->state == THREAD_ENDED;
+        t->detached = !ended;
     }
     threads_unlock(m);
-    if (!serves) gort_sem_release(&t->begin, 1);
+    if (ended) {
+        gort_sem_acquire(&t->over, 1);
+        join_end(t, 0, NULL);
+    }
     return t ? r : libc(pthread_detach)(id);
 }
 

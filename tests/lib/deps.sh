@@ -38,6 +38,11 @@ mariadb    -                                 mariadb-server libmariadb-dev
 ldap       -                                 slapd libldap-dev
 ssh2       -                                 openssh-server libssh2-1-dev
 glibc      -                                 glibc-source
+compress   -                                 pbzip2 xz-utils zstd pigz openssl
+microhttpd -                                 libmicrohttpd-dev wrk
+memcached  -                                 memcached
+stressng   -                                 stress-ng
+grpc       -                                 libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
 END
 }
 packages_of() { needs | sed -n "s/^$1  *[^ ]*  *//p"; }
@@ -124,6 +129,12 @@ has_ldap() { [ -x "$(in_deps /usr/sbin/slapd)" ] && links ldap.h -lldap -llber; 
 has_ssh2() { [ -x "$(in_deps /usr/sbin/sshd)" ] && links libssh2.h -lssh2; }
 has_glibc() { [ -e "$(glibc_source)" ]; }
 glibc_source() { ls "$(in_deps /usr/src/glibc)"/glibc-*.tar.xz; }
+has_compress() { runs xz zstd pigz && command -v pbzip2 && openssl version; }
+has_microhttpd() { has_wrk && links microhttpd.h -lmicrohttpd; }
+has_memcached() { runs memcached; }
+has_stressng() { runs stress-ng; }
+has_grpc() { runs protoc && command -v grpc_cpp_plugin && pkg-config --exists grpc++ protobuf &&
+    echo '#include <grpcpp/grpcpp.h>' | ${CXX:-c++} -std=c++17 -x c++ -E -; }
 has() { "has_$1" >/dev/null 2>&1 </dev/null; }
 
 # ---- what does not ------------------------------------------------------------------------------
