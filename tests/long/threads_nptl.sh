@@ -116,7 +116,7 @@ build_test() { # source
 }
 sources() {
     ls "$GLIBC"/nptl/tst-*.{c,cc} "$GLIBC"/sysdeps/pthread/tst-*.c |
-        grep -vE 'aux\.c$|-common\.c$|-(static|time64)\.cc?$'
+        grep -vE '(aux|-common|-self-cleanup)\.c$|-(static|time64)\.cc?$'
 }
 is_module='mod[0-9a-f]?\.c$'
 each() { xargs -P 2 -I{} bash -c "$1 {}"; }
@@ -197,7 +197,7 @@ run() { # test limit file-of-result command...
     rm -rf "$dir"
 }
 native() { run "$1" "$NATIVE_LIMIT" "$NPTL/obj/$1.native" env; } # test
-threads() {                                                       # test procs
+threads() { # test procs
     run "$1" "$LIMIT" "$NPTL/obj/$1.threads$2" \
         env GORT_MAXPROCS="$2" GORT_THREADS=1 LD_PRELOAD="$OUT/libgort-hook.so"
 }
@@ -206,7 +206,7 @@ export -f build_support build_module build_test compile support_flags value_of m
 
 # ---- the table ---------------------------------------------------------------------------------
 
-expectation_of() { sed -n "s/^$1: *//p" "$expected"; }
+expectation_of() { sed -n "s/^$1: *//p" "$expected"; } # test, or -test
 left_out() { grep -q "^-$1:" "$expected"; }
 names() { # all that were to be had
     sources | grep -vE "$is_module" | while read -r f; do
