@@ -112,10 +112,14 @@ static void after_fork_in_parent(void) {
     if (mine.counted) sub_seq(&forks, 1);
 }
 
+/* As a section: locks are taken, and there is nobody to give way to. */
 static void child_begins(void) {
+    M *m = getm();
+    if (m) m->locks++;
     if (upstairs.fork_child) upstairs.fork_child();
     m_forget_others();
     bodies_forget();
+    if (m) m->locks--;
 }
 
 /* The thread that forked has another number in the child. Where no runtime runs it may go on with

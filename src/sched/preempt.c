@@ -503,14 +503,18 @@ static void note_previous(const struct sigaction *act) {
     store_rlx(&previous.word, at | (act->sa_flags & SA_SIGINFO ? WITH_INFO : 0));
 }
 
-/* With all signals blocked: a handler may call sigaction, too. */
+/* With all signals blocked: a handler may call sigaction, too. So this is a section without its
+ * beginning and its end, at which a handler must not give way. */
 static void swap_previous(const struct sigaction *act, struct sigaction *old) {
     uint64_t all = ~(uint64_t)0, mask = 0;
+    M *m = getm();
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, 8, 0, 0);
+    if (m) m->locks++;
     lock(&previous.lock, RANK_LEAF);
     *old = previous.act;
     if (act) note_previous(act);
     unlock(&previous.lock);
+    if (m) m->locks--;
     os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
 }
 
