@@ -176,7 +176,9 @@ static int pthread_sleep_until(int64_t deadline) {
     G *gp = current_g();
     uint32_t uses = context_in_use(gp);
     gp->odd &= ~uses;
-    int r = gort_sleep_until(deadline);
+    int r; /* 0, and early: another thread took the signal that has ended it */
+    do r = gort_sleep_until(deadline);
+    while (r == 0 && deadline > os_now());
     gp->odd |= uses;
     return r;
 }

@@ -35,7 +35,7 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     r = pthread_mutex_lock(mutex);
     if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
     stay_over(mine, ended ? -EINTR : 0, false);
-    return r != 0 ? r : hit || ended ? 0 : ETIMEDOUT;
+    return r != 0 ? r : hit || ended || deadline > gort_now() ? 0 : ETIMEDOUT;
 }
 
 typedef struct CondWait {

@@ -181,7 +181,9 @@ static long futex_park(const Futex *f, int64_t deadline) {
     WaitEntry w;
     waitq_join(&w, futex_queue(f->word), futex_bits(f, FUTEX_WAIT_BITSET));
     if (load_rlx(f->word) == (uint32_t)f->value)
-        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0 : interrupted() ? -EINTR : -ETIMEDOUT;
+        return waitq_wait(&w, WAIT_SEMA, deadline) ? 0
+               : deadline > gort_now()             ? -EINTR
+                                                   : -ETIMEDOUT;
     return waitq_leave(&w) ? 0 : -EAGAIN;
 }
 

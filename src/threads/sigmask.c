@@ -98,6 +98,7 @@ static bool mask_install(Thread *t, uint64_t mask) {
 
 void mask_set(Thread *t, uint64_t mask) {
     if (mask == t->sig.mask) return;
+    catcher_settle(t->sig.mask & ~mask);
     if (mask_install(t, mask)) signals_deliver(t);
 }
 

@@ -20,6 +20,8 @@ typedef struct Sigs {
     uint32_t lock;    /* taken with all signals blocked: handlers take it, too */
     uint64_t kept;    /* constant: never blocked in the kernel: the runtime's own, and libc's */
     int catcher;      /* atomic: the number of its kernel thread */
+    uint64_t fetches; /* atomic: what it waits for */
+    uint32_t rounds;  /* atomic: of it */
     uint64_t catches; /* atomic: what that blocks at least */
     /* lock: */
     Thread *first, *last;   /* that live: main first */
@@ -76,6 +78,7 @@ void signals_end(Thread *t);
 
 bool catcher_here(void);
 void catcher_start(void);
+void catcher_settle(uint64_t set);
 void catcher_nudge(void); /* the sets have changed */
 
 /* ---- cancel.c -------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * The catcher is a kernel thread of the hook's. Its mask is what all threads block (sigs.closed),
  * so that a signal for the process which only parked threads take comes to it, and is passed on
  * (signal_route). And it waits, as by sigtimedwait(2), for all that any thread waits for in
- * sigwait: what all block stays pending in the kernel, where only such a call fetches it. SIGURG is blocked
- * there and waited for: by it others tell of changed sets, and none is missed.
+ * sigwait: what all block stays pending in the kernel, where only such a call fetches it. SIGURG is
+ * blocked there and waited for: by it others tell of changed sets, and none is missed.
  *
  * A thread in sigwait has `waits`; with a signal in it, queued for the thread or the process, its
  * wait ends as by any signal (cause_locked), and it takes what it waited for before a handler runs.
@@ -34,6 +34,15 @@ static bool is_nudge(const siginfo_t *info) {
            info->si_pid == sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
+/* What the catcher may have fetched of the set is with a thread, or in sigs.process; from here on it
+ * fetches what is waited for now. */
+void catcher_settle(uint64_t set) {
+    if (!(load_rlx(&sigs.fetches) & set)) return;
+    uint32_t round = load_acq(&sigs.rounds); /* pairs with catcher_main: it has routed */
+    catcher_nudge();
+    while (load_acq(&sigs.rounds) == round) sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
 static void *catcher_main(void *arg) {
     is_catcher = true;
     core->m_is_ours();
@@ -42,8 +51,10 @@ static void *catcher_main(void *arg) {
         uint64_t old = sigs_lock(), waited = sigs.waited | SIGBIT(SIGURG);
         uint64_t mask = sigs.closed | SIGBIT(SIGURG);
         siginfo_t info;
-        sigs_unlock(old | mask);              /* both, until it is said */
-        store_rel(&sigs.catches, mask & old); /* pairs with masks_settle */
+        store_rlx(&sigs.fetches, waited & ~SIGBIT(SIGURG));
+        store_rel(&sigs.rounds, sigs.rounds + 1); /* pairs with catcher_settle */
+        sigs_unlock(old | mask);                  /* both, until it is said */
+        store_rel(&sigs.catches, mask & old);     /* pairs with masks_settle */
         kernel_mask(mask);
         store_rel(&sigs.catches, mask);
         if (kernel_wait(waited, &info, NULL) > 0 && !is_nudge(&info)) signal_route(&info);
@@ -106,8 +117,9 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
         r = kernel_wait(set, info, &none);
         if (r > 0) await_ends(t);
         if (r > 0) return r;
-        int ended = deadline <= gort_now() ? 0 : core->sleep_until(deadline);
+        int ended = core->sleep_until(deadline);
         if (ended == 0 || load_seq(&t->sig.cause) != 0) {
+            if (ended == 0) catcher_settle(set);
             r = wait_take(t, set, info);
             await_ends(t);
             return r > 0 ? r : ended == 0 ? -EAGAIN : -EINTR;
@@ -185,9 +197,10 @@ HOOK int sigsuspend(const sigset_t *set) {
 }
 
 HOOK int sigpending(sigset_t *set) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    if (t) catcher_settle(ALL_SIGNALS);
     int r = libc(sigpending)(set);
-    Thread *t = r == 0 && as_goroutines() ? thread_me() : NULL;
-    if (t == NULL) return r;
+    if (t == NULL || r != 0) return r;
     uint64_t there, old = sigs_lock();
     __builtin_memcpy(&there, set, sizeof there);
     there |= (t->sig.queue.set | sigs.process.set) & t->sig.mask;

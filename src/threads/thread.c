@@ -384,7 +384,8 @@ static void join_given_up(void *t) { join_end(t, EINTR, NULL); }
 static int join_wait(Thread *t, int64_t deadline) {
     int r;
     pthread_cleanup_push(join_given_up, t);
-    r = staying(gort_sem_acquire_until(&t->over, 1, deadline));
+    do r = staying(gort_sem_acquire_until(&t->over, 1, deadline));
+    while (r == -ETIMEDOUT && deadline > gort_now()); /* a signal that another took */
     pthread_cleanup_pop(0);
     return r;
 }

@@ -109,6 +109,7 @@ static void *one(void *arg) {
 
 static void *forever(void *arg) {
     for (;;) pause();
+    return NULL;
 }
 
 /* Cancelled before: at the first point, also where nothing waits. */
