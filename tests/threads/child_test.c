@@ -1,3 +1,4 @@
+// not-with: emulation (it counts threads, and qemu has one of its own)
 /* Children: of main before it has made a thread, as of a server that goes into the background; of
  * main and of another thread beside others. A child of threads has the one that forked, which is as
  * it was: its variables, its values under keys, its mutexes; it can make threads, and when it ends

@@ -1,3 +1,4 @@
+// not-with: emulation (it counts threads, and qemu has one of its own)
 /* No runtime can begin, since there is no descriptor for it: threads stay threads, and main's is as
  * it was. With its own descriptors back the program goes on like that. */
 #include "threads_test.h"

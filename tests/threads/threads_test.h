@@ -25,6 +25,12 @@
         }                                                                   \
     } while (0)
 
+/* By tests/run: on a slow machine, whose kernel threads are the emulator's, too. */
+static inline bool emulated(void) {
+    const char *runner = getenv("TEST_RUNNER");
+    return runner && *runner;
+}
+
 /* Its threads are goroutines. */
 static inline bool as_goroutines(void) { return getenv("GORT_THREADS") != NULL; }
 
