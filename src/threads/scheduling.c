@@ -472,20 +472,34 @@ static int64_t cpu_of(Thread *t) {
     return t->cpu_shown;
 }
 
-/* The clock of a kernel thread by its number, as the kernel encodes it. */
-#define CPU_CLOCK(tid) ((clockid_t)(~(unsigned)(tid) << 3 | 6))
-#define IS_CPU_CLOCK(clock) ((clock) < 0 && ((clock)&7) == 6)
+/* The clock of a thread: main's as the kernel encodes that of a number; another's has 28 bits of
+ * its number, and a kind that libc gives no clock of a thread (those are 6). */
+#define CLOCK_KIND 7
+static clockid_t clock_of(const Thread *t) {
+    if (t == &first_thread) return (clockid_t)(~(unsigned)t->tid << 3 | 6);
+    return (clockid_t)(1u << 31 | (unsigned)t->tid << 3 | 4);
+}
 
+/* threads.lock. */
+static Thread *thread_by_clock(clockid_t clock) {
+    if (clock == CLOCK_THREAD_CPUTIME_ID) return thread_me();
+    if (clock == clock_of(&first_thread)) return &first_thread;
+    if ((clock & CLOCK_KIND) != 4) return NULL;
+    for (uint32_t i = 0; i < THREAD_BUCKETS; i++)
+        for (Thread *t = threads.buckets[i]; t; t = t->next)
+            if (clock_of(t) == clock && t->state == THREAD_LIVES) return t;
+    return NULL;
+}
+
+/* -1: none of ours. */
 static int64_t cpu_read(clockid_t clock) {
-    M *m;
-    bool own = clock == CLOCK_THREAD_CPUTIME_ID;
-    if (!own && !IS_CPU_CLOCK(clock)) return -1;
-    Thread *t = thread_meant(&m, own ? 0 : ~(clock >> 3), NULL);
-    if (t == NULL) return -1;
-    threads_unlock(m);
+    int64_t ns = -1;
+    if (!threads.on || hook_in_child()) return -1;
+    if (clock == CLOCK_THREAD_CPUTIME_ID ? thread_me() == NULL : clock >= 0) return -1;
     cpu_count();
-    m = threads_lock();
-    int64_t ns = cpu_of(t);
+    M *m = threads_lock();
+    Thread *t = thread_by_clock(clock);
+    if (t) ns = cpu_of(t);
     threads_unlock(m);
     return ns;
 }
@@ -494,7 +508,7 @@ HOOK int pthread_getcpuclockid(pthread_t id, clockid_t *clock) {
     M *m;
     Thread *t = thread_meant(&m, 0, &id);
     if (t == NULL) return libc(pthread_getcpuclockid)(id, clock);
-    *clock = CPU_CLOCK(t->tid);
+    *clock = clock_of(t);
     threads_unlock(m);
     return 0;
 }
