@@ -472,8 +472,8 @@ static int64_t cpu_of(Thread *t) {
     return t->cpu_shown;
 }
 
-/* The clock of a thread: main's as the kernel encodes that of a number; another's has 28 bits of its
- * number, and a kind that the kernel's clocks of threads have not (libc's are 6). */
+/* The clock of a thread: main's as the kernel encodes that of a number; another's has 28 bits of
+ * its number, and a kind that libc gives no clock of a thread (those are 6). */
 #define CLOCK_KIND 7
 static clockid_t clock_of(const Thread *t) {
     if (t == &first_thread) return (clockid_t)(~(unsigned)t->tid << 3 | 6);
