@@ -34,8 +34,8 @@ static bool is_nudge(const siginfo_t *info) {
            info->si_pid == sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* What the catcher may have fetched of the set is with a thread, or in sigs.process; from here on it
- * fetches what is waited for now. */
+/* What the catcher may have fetched of the set is with a thread, or in sigs.process; from here on
+ * it fetches what is waited for now. */
 void catcher_settle(uint64_t set) {
     if (!(load_rlx(&sigs.fetches) & set)) return;
     uint32_t round = load_acq(&sigs.rounds); /* pairs with catcher_main: it has routed */
