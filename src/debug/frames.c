@@ -16,15 +16,23 @@
  * Which frames are the library's? It is one object (or one shared library), and linkers keep the
  * code of an object together: what lies between two functions of the library is the library's. Of
  * what a compiler has put elsewhere, hot and cold functions, only goroutine_entry() matters here.
+ * The hook's are the library's, too: a wait shows libc's function that the program has called. So
+ * are those of libc that stand below ours, where a thread or main begins (sched/body.c).
  */
 #include "debug/frames.h"
 #include "base/upstairs.h"
 #include "runtime.h"
 #include "sched/schedule.h"
+#include "unwind/modules.h"
 #include "unwind/symbols.h"
 #include "unwind/unwind.h"
 
 void arch_entry(void);
+
+static bool frame_is_in(uintptr_t pc, const char *library) {
+    const Module *mod = module_of(pc);
+    return mod && begins_with(module_name(mod), library);
+}
 
 bool frame_is_ours(uintptr_t pc) {
     const uintptr_t some[] = {(uintptr_t)upstairs.unwound, (uintptr_t)gort_dump,
@@ -36,7 +44,7 @@ bool frame_is_ours(uintptr_t pc) {
         above |= pc >= some[i];
         below |= pc < some[i];
     }
-    if (above && below) return true;
+    if ((above && below) || frame_is_in(pc, "libgort-hook.so")) return true;
     if (!cfi_function(pc, &start, &size)) return false;
     return entry - start < size || outermost - start < size;
 }
@@ -46,11 +54,24 @@ static bool frame_is_public(uintptr_t pc) {
     return name && begins_with(name, "gort_");
 }
 
+/* Of the n frames the last ones, which are libc's: how many, if ours have called them. */
+#define LIBCS_FIRST 2
+static int frames_of_libc(const Frames *f, int first, int n) {
+    for (int i = 0; i <= LIBCS_FIRST && n - i > first; i++) {
+        uintptr_t pc = f->pcs[n - i - 1] - 1;
+        if (frame_is_ours(pc)) return i;
+        if (!frame_is_in(pc, "libc.so")) return 0;
+    }
+    return 0;
+}
+
 /* How many frames remain without those that every goroutine begins with. The outermost one of the
  * program's is the last; where tail calls have left none, the call that it made. */
 static int frames_wanted(const Frames *f, int first) {
-    for (int i = f->n; i > first; i--)
+    for (int i = f->n; i > first; i--) {
+        i -= frames_of_libc(f, first, i);
         if (!frame_is_ours(f->pcs[i - 1] - 1)) return i;
+    }
     for (int i = f->n; i > first; i--)
         if (frame_is_public(f->pcs[i - 1] - 1)) return i;
     return f->n;
