@@ -13,7 +13,7 @@
  * At the bound on threads (GORT_DEBUG=maxthreads, or EAGAIN of the system) the P stays on the list
  * until a thread is free. If not even the first thread of the runtime can be made, nothing has run:
  * gort_main takes everything back and returns the error (maker.refused). Otherwise the maker runs
- * the timers of the P meanwhile. If no goroutine has run for ten seconds, and no thread can come
+ * the timers meanwhile. If no goroutine has run for ten seconds, and no thread can come
  * back from a call, the maker ends the process with a message.
  */
 #include "sched/threadmaker.h"
@@ -150,8 +150,16 @@ static void give_up_some_day(int64_t *since, uint64_t *switches, int error) {
               settings.maxthreads);
 }
 
-/* The maker runs the timers of a P that waits here: no other thread does, and one locked to a
- * sleeper would never be free. The monitor then brings the G to its thread (give_late_p). */
+/* A P that waits here may count as a searcher, for which idle Ps with timers wait, too. */
+static void run_due_timers(M *own) {
+    for (uint32_t i = 0; i < load_acq(&sched.procs); i++) {
+        TimerHeap *h = &sched.ps[i]->timers;
+        if (load_acq(&h->first) <= os_now()) run_timers(own, h, NULL);
+    }
+}
+
+/* The maker runs the timers while a P waits here: no other thread does, and one locked to a sleeper
+ * would never be free. The monitor then brings the G to its thread (give_late_p). */
 static bool tend_one(M *own) {
     bool spinning = false;
     lock(&sched.lock, RANK_SCHED);
@@ -160,7 +168,7 @@ static bool tend_one(M *own) {
     unlock(&sched.lock);
     if (p == NULL) return false;
     m_acquire_p(own, p);
-    run_timers(own, &p->timers, NULL);
+    run_due_timers(own);
     bump(&sched.tended, 1);
     m_release_p(own);
     put_back(p, spinning);
