@@ -52,6 +52,12 @@ static int rwlock_try_write(void *object) {
     return unlikely(r == EBUSY) ? rwlock_busy(lock, libc(pthread_rwlock_timedwrlock)) : r;
 }
 
+HOOK int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) {
+    bool after_writer =
+        rwlock_prefers_writers(lock) && runner(pthread_rwlock_tryrdlock) && waitq_announced(lock);
+    return after_writer ? EBUSY : libc(pthread_rwlock_tryrdlock)(lock);
+}
+
 HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
     int r = rwlock_try_read(lock);
