@@ -1,7 +1,7 @@
 /*
  * Reads a trace as Perfetto's packets, as src/inspect/trace_perfetto.c writes it: the groups are
  * unpacked (zlib, with fixed codes only), interned texts looked up, and the events handed out in
- * their order. For gort-trace and the tests.
+ * their order. An event's texts are valid until its function returns. For gort-trace and the tests.
  */
 #ifndef PFTRACE_H
 #define PFTRACE_H
@@ -174,6 +174,7 @@ static void pf_interned(PfTrace *t, unsigned kind, PfBytes b) {
         t->text[kind] = more;
         t->texts[kind] = n;
     }
+    free(t->text[kind][iid]);
     t->text[kind][iid] = strndup((const char *)text.at, (size_t)(text.end - text.at));
 }
 
@@ -260,6 +261,15 @@ static void pf_packets(PfTrace *t, PfBytes b, int inside) {
     if (r < 0) t->problem = "the file ends in the middle of a packet";
 }
 
+static void pf_forget_texts(PfTrace *t) {
+    for (unsigned kind = 0; kind < PF_KINDS; kind++) {
+        for (uint64_t iid = 0; iid < t->texts[kind]; iid++) free(t->text[kind][iid]);
+        free(t->text[kind]);
+        t->text[kind] = NULL;
+        t->texts[kind] = 0;
+    }
+}
+
 /* All of a file that begins with the n bytes read already. t->problem says what failed. */
 static void pf_read(PfTrace *t, FILE *f, const char *first, size_t n) {
     size_t cap = 1 << 20, used = n;
@@ -274,6 +284,7 @@ static void pf_read(PfTrace *t, FILE *f, const char *first, size_t n) {
     if (all == NULL) t->problem = "no memory";
     else pf_packets(t, (PfBytes){all, all + used}, 0);
     free(all);
+    pf_forget_texts(t);
 }
 
 #endif

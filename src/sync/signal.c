@@ -51,6 +51,8 @@ static struct {
     /* lock: */
     SignalWatch *watches[SIGNALS];
     struct sigaction before[SIGNALS]; /* valid while watched */
+    SignalWatch *spare;               /* of watches that are over: goroutines that the end of a
+                                         runtime stops for good hold none */
     int pid;                          /* of the process that has the thread; 0: none yet */
 } table;
 /* atomic: */
@@ -173,25 +175,43 @@ static int start_thread(void) {
 
 int signal_resume(void) { return load_rlx(&sched.signal_channels) ? start_thread() : 0; }
 
+/* table.lock held. Sees to it that there is a spare watch. */
+static bool watch_spare(void) {
+    if (table.spare != NULL) return true;
+    SignalWatch *w = quiet_alloc(sizeof *w);
+    if (w == NULL) return false;
+    w->next = NULL;
+    table.spare = w;
+    return true;
+}
+
+/* table.lock held, both, and a section: the end of a runtime stops no goroutine half-way. */
+static void watch_begin(SignalWatch **at, gort_chan *ch) {
+    SignalWatch *w = table.spare;
+    table.spare = w->next;
+    *w = (SignalWatch){.ch = ch};
+    *at = w;
+    gort_chan_retain(ch);
+    add_rlx(&sched.signal_channels, 1);
+}
+static void watch_end(SignalWatch **at) {
+    SignalWatch *w = *at;
+    *at = w->next;
+    w->next = table.spare;
+    table.spare = w;
+    sub_rlx(&sched.signal_channels, 1);
+}
+
 /* table.lock held. */
 static int watch(gort_chan *ch, int signo) {
-    SignalWatch **at = watch_find(signo, ch), *w = NULL;
+    SignalWatch **at = watch_find(signo, ch);
     int r = start_thread();
-    if (r == 0 && *at == NULL) { /* else the channel watches already */
-        w = quiet_alloc(sizeof *w);
-        if (w == NULL) return -ENOMEM;
-        *w = (SignalWatch){.ch = ch};
-    }
-    M *m = enter(); /* in one section: the end of a runtime stops no goroutine half-way */
-    if (r == 0 && w) *at = w;
-    if (r == 0) r = hook_in(signo);
-    if (r < 0 && w) *at = NULL;
-    if (r == 0 && w) {
-        gort_chan_retain(ch);
-        add_rlx(&sched.signal_channels, 1);
-    }
+    if (r < 0) return r;
+    if (*at == NULL && !watch_spare()) return -ENOMEM; /* else the channel watches already */
+    M *m = enter();
+    r = hook_in(signo);
+    if (r == 0 && *at == NULL) watch_begin(at, ch);
     leave(m);
-    if (r < 0) quiet_free(w);
     return r;
 }
 
@@ -216,14 +236,12 @@ static bool unwatch(gort_chan *ch, int signo) {
     SignalWatch **at = watch_find(signo, ch), *w = *at;
     struct sigaction now;
     if (w == NULL) return false;
-    M *m = enter(); /* as in watch() */
+    M *m = enter();
     bool last = table.watches[signo] == w && w->next == NULL;
     if (last && ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
     deliver(signo, last ? 0 : OPEN); /* w is still there: see the essay */
-    *at = w->next;
-    sub_rlx(&sched.signal_channels, 1);
+    watch_end(at);
     leave(m);
-    quiet_free(w);
     return true;
 }
 

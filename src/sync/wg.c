@@ -165,6 +165,7 @@ EXPORT int gort_wg_wait_until(gort_wg *wg, int64_t deadline) {
 EXPORT void gort_wg_wait(gort_wg *wg) {
     uint64_t state = load_acq(&wg->state_);
     if (counter_of(state) != 0) wait_slow(wg, generation_of(state), GORT_FOREVER);
+    fence_compiler(); /* no tail call: backtraces show this one */
     tsan_acquire(wg);
 }
 

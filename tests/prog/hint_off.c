@@ -8,6 +8,7 @@ static void never(void *arg) { abort(); }
 static int body(int argc, char **argv) {
     gort_chan *c = gort_chan_new(0, 0);
     CHECK_EQ(gort_chan_recv_until(c, NULL, 1), -ETIMEDOUT);
+    gort_chan_release(c);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // stderr: gort: gort_main fails, EAGAIN: no descriptor
-/* Where the runtime cannot start, a line says what was missing. */
+// env: LSAN_OPTIONS=detect_leaks=0
+/* Where the runtime cannot start, a line says what was missing. (LeakSanitizer needs descriptors.) */
 #include "../lib/test.h"
 
 #include <sys/resource.h>

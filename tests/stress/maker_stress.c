@@ -4,15 +4,17 @@
 #include <malloc.h>
 #include <unistd.h>
 
-static int over, born;
+static int over, born, allocate;
 
 static void allocates(void *arg) {
     void *at[64];
+    add(&allocate, 1);
     while (!get(&over)) {
         for (int i = 0; i < 64; i++) at[i] = malloc((size_t)(2000 + i * 97));
         for (int i = 0; i < 64; i++) free(at[i]);
         malloc_trim(0);
     }
+    add(&allocate, -1);
 }
 static void ends_its_thread(void *arg) {
     gort_lock_thread();
@@ -31,7 +33,7 @@ static int app(int argc, char **argv) {
         gort_sleep((1 + worlds % 13) * GORT_MS);
     }
     set(&over, 1);
-    wait_until(get(&born) > 0);
+    wait_until(get(&born) > 0 && get(&allocate) == 0); /* what they hold at the end is lost */
     return 0;
 }
 

@@ -38,6 +38,8 @@ int main(void) {
         os_unmap(at, SIZE);
         pthread_join(thread, NULL);
     }
+#ifndef __SANITIZE_ADDRESS__ /* a thread's end gives back ASan's own, and that place is nearer */
     CHECK(same > 0);
+#endif
     return 0;
 }
