@@ -385,7 +385,7 @@ static int join_wait(Thread *t, int64_t deadline) {
     int r;
     pthread_cleanup_push(join_given_up, t);
     do r = staying(gort_sem_acquire_until(&t->over, 1, deadline));
-    while (r == -ETIMEDOUT && deadline > gort_now()); /* a signal that another took */
+    while (r == -EINTR || (r == -ETIMEDOUT && deadline > gort_now())); /* a signal */
     pthread_cleanup_pop(0);
     return r;
 }
