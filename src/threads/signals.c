@@ -462,27 +462,41 @@ void signals_ready(Thread *t) {
 
 void signals_clear(Thread *t) {
     siginfo_t info;
-    uint64_t old = sigs_lock();
-    while (signal_take_locked(&t->sig.queue, ALL_SIGNALS, &info)) {}
-    sigs_unlock(old);
+    if (t->sig.queue.set) { /* it is spare, and in no list: nobody adds to it */
+        uint64_t old = sigs_lock();
+        while (signal_take_locked(&t->sig.queue, ALL_SIGNALS, &info)) {}
+        sigs_unlock(old);
+    }
     cancel_begin(t);
 }
 
+/* As sigs_lock where the thread blocks everything: what is left are the runtime's own signals,
+ * which do nothing in a section. Two system calls less in each life. */
+static M *sigs_lock_closed(void) {
+    M *m = core->enter();
+    while (xchg_acq(&sigs.lock, 1)) sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    return m;
+}
+static void sigs_unlock_closed(M *m) {
+    store_rel(&sigs.lock, 0); /* as sigs_unlock */
+    core->leave(m);
+}
+
 void signals_begin(Thread *t, uint64_t mask) {
-    uint64_t old = sigs_lock();
+    M *m = sigs_lock_closed();
     list_locked(t);
-    sigs_unlock(old);
+    sigs_unlock_closed(m);
     mask_set(t, mask);
     thread_attend();
 }
 
 void signals_end(Thread *t) {
     mask_set(t, ALL_SIGNALS);
-    uint64_t old = sigs_lock();
+    M *m = sigs_lock_closed();
     unlist_locked(t);
     store_rlx(&t->sig.cause, 0);
     store_rlx(&t->sig.body->attention, 0);
-    sigs_unlock(old);
+    sigs_unlock_closed(m);
     while (load_seq(&t->sig.wakers)) {
         if (xchg_seq(&t->sig.owed, 0)) sub_seq(&t->sig.wakers, 1);
         else core->sleep_until(deadline_after(50 * GORT_US));
