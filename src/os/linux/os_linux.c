@@ -157,17 +157,10 @@ int os_alarm_wait(int fd, int signo, int64_t most) {
     return r == -EINTR || r == -EINVAL ? 1 : (int)r;
 }
 
-/* TSan has to forget what another mapping held at these addresses. It does where libc's mmap maps
- * once more. */
-static void *map_seen(void *at, size_t size, int flags) {
-    return mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0);
-}
-
 void *os_map(size_t size, bool stack) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys6(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (r < 0 && r > -4096) return NULL;
-    return unlikely(tsan_on()) ? map_seen((void *)r, size, flags) : (void *)r;
+    return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
 static bool limited(int which) {
@@ -176,7 +169,12 @@ static bool limited(int which) {
 }
 bool os_space_limited(void) { return limited(RLIMIT_AS) || limited(RLIMIT_DATA); }
 
-void os_unmap(void *at, size_t size) { sys6(SYS_munmap, at, size, 0, 0, 0, 0); }
+/* By libc's function TSan sees it, and forgets what was written there: other memory gets these
+ * addresses. (What libc's mmap maps counts as written by its caller.) */
+void os_unmap(void *at, size_t size) {
+    if (unlikely(tsan_on())) munmap(at, size);
+    else sys6(SYS_munmap, at, size, 0, 0, 0, 0);
+}
 int os_protect_none(void *at, size_t size) {
     return (int)sys6(SYS_mprotect, at, size, PROT_NONE, 0, 0, 0);
 }
