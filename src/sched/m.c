@@ -57,11 +57,24 @@ static bool sees_ends; /* the key is there */
 extern int __pthread_key_create(pthread_key_t *key, void (*destroy)(void *)) __attribute__((weak));
 static uint32_t next_id;
 
-M *m_record(void) {
+/* Of a goroutine of this runtime that waits (preferred.c): it would be sent to whatever thread has
+ * the record next, a plain one perhaps, and lost with the list when the record is begun anew. */
+static bool is_home(const M *m) {
+    return m->epoch == load_rlx(&sched.epoch) && load_rlx(&m->homed) != load_rlx(&m->unhomed);
+}
+
+static M *record_reused(void) {
     lock(&records.lock, RANK_LEAF);
-    M *m = records.free;
-    if (m) records.free = m->link;
+    M **at = &records.free;
+    while (*at && is_home(*at)) at = &(*at)->link;
+    M *m = *at;
+    if (m) *at = m->link;
     unlock(&records.lock);
+    return m;
+}
+
+M *m_record(void) {
+    M *m = record_reused();
     if (m) {
         M *all = m->all;
         void *alt = m->altstack;

@@ -30,7 +30,7 @@
  * A thread that is locked to a goroutine runs no other: its guests run anywhere (soft_lock).
  *
  * A thread that is a home (homed - unhomed) is not let go for idleness; one that ends all the same
- * is `closed`, and its guests run anywhere.
+ * is `closed`, and its guests run anywhere. Its record has no other thread before they do (m.c).
  *
  * A preempted G is bound hard to its thread: preempt.c turns GF_SOFT into GF_SOFT_HELD.
  */
