@@ -88,6 +88,7 @@ int capset(void *header, const void *data); /* of libc, without a header there *
     X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(siglongjmp) \
     X(pthread_kill) X(pthread_sigqueue) X(raise) X(tgkill) X(kill) X(sigqueue) \
     X(pthread_cancel) X(pthread_testcancel) X(pthread_setcancelstate) \
+    X(pthread_setcanceltype) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */

@@ -108,7 +108,8 @@ bool cause_locked(Thread *t) {
     ThreadSignals *s = &t->sig;
     uint64_t there = s->queue.set | sigs.process.set;
     bool comes = (there & ~s->mask) != 0, due = cancel_due(t);
-    bool ends = comes || (there & s->waits) || (due && load_seq(&s->point));
+    bool ends =
+        comes || (there & s->waits) || (due && (load_seq(&s->point) || load_seq(&s->async)));
     store_seq(&s->cause, ends ? -EINTR : 0);
     store_seq(&s->body->attention, comes || due);
     return comes || due;
@@ -304,8 +305,8 @@ bool thread_stay_over(long r, bool restarts) {
     uint32_t handled = t->sig.handled;
     t->sig.breaks = false;
     if (unlikely(load_rlx(&t->sig.body->attention))) signals_deliver(t);
+    if (point && r < 0) cancel_act(t); /* perhaps not what has ended it, but nothing was done */
     if (r != -EINTR) return false;
-    if (point) cancel_act(t);
     bool again = handled == t->sig.handled || (restarts && !t->sig.breaks);
     return again && thread_stay(point);
 }
