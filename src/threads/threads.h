@@ -147,6 +147,7 @@ int will_done(Thread *t);                              /* 0 or an error number *
 void cpu_begins(Thread *t);
 /* syscall(2), with a number that means the kernel's thread. True: *r is its result or -errno. */
 bool thread_syscall(long number, long a, long b, long c, long *r);
+bool signals_syscall(long number, long a, long b, long c, long *r); /* signals.c: likewise */
 
 /* 0 or an error number; the hooked functions without their tests. */
 int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
