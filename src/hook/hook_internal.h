@@ -367,7 +367,8 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
-/* Likewise a cancellation point, which a signal's handler ends: EINTR. */
+/* Likewise a cancellation point, which a signal's handler ends: EINTR; without a deadline only one
+ * without SA_RESTART, as the kernel has it. */
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline);
 bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
 
