@@ -211,17 +211,26 @@ HOOK sighandler_t __sysv_signal(int signo, sighandler_t handler) {
 }
 /* It also blocks the signal (SIG_HOLD) or unblocks it. */
 HOOK sighandler_t sigset(int signo, sighandler_t handler) {
-    if (keeps(signo)) {
+    if ((keeps(signo) || known.threads) && signo > 0 && signo < NSIG) {
         sigset_t one, was;
         sigemptyset(&one);
         sigaddset(&one, signo);
-        pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &one, &was);
         struct sigaction old;
         if (handler != SIG_HOLD) old.sa_handler = note_handler(signo, handler, 0);
-        else sigaction(signo, NULL, &old);
+        else if (sigaction(signo, NULL, &old) != 0) return SIG_ERR;
+        if (old.sa_handler == SIG_ERR) return SIG_ERR;
+        pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &one, &was);
         return sigismember(&was, signo) ? SIG_HOLD : old.sa_handler;
     }
     return handler_installed(signo, handler, libc(sigset)(signo, handler));
+}
+/* libc changes the flag of run_handler, and remembers it for signal(). */
+HOOK int siginterrupt(int signo, int interrupts) {
+    struct sigaction act;
+    int r = libc(siginterrupt)(signo, interrupts);
+    if (r != 0 || core == NULL || sigaction(signo, NULL, &act) != 0 || !is_handler(&act)) return r;
+    act.sa_flags = interrupts ? act.sa_flags & ~SA_RESTART : act.sa_flags | SA_RESTART;
+    return sigaction(signo, &act, NULL);
 }
 /* Other names of the first two. */
 HOOK __typeof__(signal) ssignal __attribute__((alias("signal")));

@@ -84,10 +84,12 @@ int capset(void *header, const void *data); /* of libc, without a header there *
     X(pthread_barrier_init) X(pthread_barrier_wait) X(pthread_barrier_destroy) \
     X(pthread_key_create) X(pthread_key_delete) X(pthread_getspecific) X(pthread_setspecific) \
     X(syscall) X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigaltstack) \
+    X(siginterrupt) X(sighold) X(sigrelse) X(sigblock) X(sigsetmask) \
     X(pthread_sigmask) X(sigprocmask) X(sigpending) X(sigsuspend) X(pause) \
     X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(siglongjmp) \
     X(pthread_kill) X(pthread_sigqueue) X(raise) X(tgkill) X(kill) X(sigqueue) \
     X(pthread_cancel) X(pthread_testcancel) X(pthread_setcancelstate) \
+    X(pthread_setcanceltype) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast)
 /* clang-format on */
@@ -365,7 +367,8 @@ INLINE void released(const void *addr, bool all) {
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
 int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
-/* Likewise a cancellation point, which a signal's handler ends: EINTR. */
+/* Likewise a cancellation point, which a signal's handler ends: EINTR; without a deadline only one
+ * without SA_RESTART, as the kernel has it. */
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline);
 bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
 
@@ -394,7 +397,7 @@ int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
  * where the kernel would run it. Else this is another kind of thread, or inside of the runtime.
  * */
 enum { SIGNAL_AS_EVER, SIGNAL_HERE, SIGNAL_TAKEN };
-int signal_comes(int signo, const siginfo_t *info, void *context);
+int signal_comes(int signo, siginfo_t *info, void *context);
 void signal_runs(int signo, siginfo_t *info, void *context);
 /* handlers.c: runs the program's handler; true: it has no SA_RESTART. breaks: that is installed. */
 bool handler_call(int signo, siginfo_t *info, void *context);

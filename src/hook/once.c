@@ -12,7 +12,9 @@
  *
  * libstdc++'s call_once passes its function in two variables of the thread, which the init routine
  * reads first. So nothing yields between the call and the routine, and a goroutine that had to wait
- * puts the two back: others have run on its thread meanwhile.
+ * puts the two back: others have run on its thread meanwhile. One that is a thread to libc has the
+ * two to itself, and its routine is the program's code as any other: handlers and cancellation come
+ * to it.
  */
 #include "hook/hook_internal.h"
 
@@ -112,7 +114,7 @@ static COLD void once_wait(pthread_once_t *once) {
 
 static COLD void once_enter(pthread_once_t *once, void (*init)(void)) {
     ExitHook hook = {.fn = once_fails, .abandon = once_undo, .object = once};
-    bool stays = stay(), mine;
+    bool stays = !is_thread_to_libc() && stay(), mine;
     while (!(mine = once_take(&hook)) && !(load_acq(once) & ONCE_DONE)) once_wait(once);
     if (mine) {
         core->guarded(once_run, (void *)init);

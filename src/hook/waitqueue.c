@@ -195,5 +195,7 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
 }
 
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline) {
-    return -staying_once(-waitq_attempts(object, attempt, reason | WAIT_ENDS, deadline));
+    bool restarts = deadline == GORT_FOREVER;
+    reason |= WAIT_ENDS;
+    return -staying_with(true, restarts, -waitq_attempts(object, attempt, reason, deadline));
 }

@@ -13,9 +13,14 @@
 
 void defaults_noted(void) {
     pthread_attr_t attr;
+    sigset_t mask;
     pthread_attr_init(&attr);
     pthread_attr_getstacksize(&attr, &threads.stack_size);
     pthread_attr_getguardsize(&attr, &threads.guard);
+    pthread_attr_destroy(&attr);
+    if (pthread_getattr_default_np(&attr) != 0) return;
+    threads.masked = pthread_attr_getsigmask_np(&attr, &mask) == 0;
+    __builtin_memcpy(&threads.mask, &mask, sizeof threads.mask);
     pthread_attr_destroy(&attr);
 }
 

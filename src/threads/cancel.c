@@ -66,6 +66,7 @@ void cancel_begin(Thread *t) {
     store_rlx(&t->sig.cancelled, 0);
     store_rlx(&t->sig.shut, 0);
     store_rlx(&t->sig.point, 0);
+    store_rlx(&t->sig.async, 0);
     t->sig.calls = 0;
 }
 
@@ -124,5 +125,15 @@ HOOK int pthread_setcancelstate(int state, int *old) {
         if (cancel_due(t)) signals_deliver(t);
         else if (t->sig.noted) core->body_alone(t->gp, true);
     }
+    return r;
+}
+
+/* Its change while a cancel waits: libc looks itself at what it knows. */
+HOOK int pthread_setcanceltype(int type, int *old) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    int r = libc(pthread_setcanceltype)(type, old);
+    if (t == NULL || r != 0) return r;
+    store_seq(&t->sig.async, type == PTHREAD_CANCEL_ASYNCHRONOUS);
+    if (load_seq(&t->sig.cancelled) && cancel_due(t)) signals_deliver(t);
     return r;
 }

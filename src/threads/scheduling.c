@@ -429,6 +429,7 @@ bool thread_syscall(long number, long a, long b, long c, long *r) {
     else if (number == SYS_sched_getaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
         *r = cpus_read(m, t, (size_t)b, (cpu_set_t *)c);
     else {
+        if (signals_syscall(number, a, b, c, r)) return true;
         if (own && number_binds(number) && !hook_in_child()) thread_bind(own);
         return false;
     }

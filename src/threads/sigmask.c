@@ -130,6 +130,39 @@ HOOK int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict o
     return t ? (int)returned(-mask_change(t, how, set, old)) : libc(sigprocmask)(how, set, old);
 }
 
+/* The older names, whose masks are a set with one signal, or the first 32. */
+static int one_changed(Thread *t, int how, int signo) {
+    sigset_t one;
+    sigemptyset(&one);
+    if (sigaddset(&one, signo) != 0) return -1; /* errno */
+    return (int)returned(-mask_change(t, how, &one, NULL));
+}
+HOOK int sighold(int signo) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    return t ? one_changed(t, SIG_BLOCK, signo) : libc(sighold)(signo);
+}
+HOOK int sigrelse(int signo) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    return t ? one_changed(t, SIG_UNBLOCK, signo) : libc(sigrelse)(signo);
+}
+
+static int old_changed(Thread *t, int how, int mask) {
+    uint64_t asked = (uint32_t)mask;
+    sigset_t set, was;
+    sigemptyset(&set);
+    __builtin_memcpy(&set, &asked, sizeof asked);
+    mask_change(t, how, &set, &was);
+    return *(int *)(void *)&was;
+}
+HOOK int sigblock(int mask) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    return t ? old_changed(t, SIG_BLOCK, mask) : libc(sigblock)(mask);
+}
+HOOK int sigsetmask(int mask) {
+    Thread *t = as_goroutines() ? thread_me() : NULL;
+    return t ? old_changed(t, SIG_SETMASK, mask) : libc(sigsetmask)(mask);
+}
+
 uint64_t mask_exchange(Thread *t, const sigset_t *set) {
     uint64_t was = t->sig.mask;
     mask_set(t, of_set(set));

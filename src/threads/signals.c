@@ -14,6 +14,8 @@
  *       alternate stack. There it may park, and go on with another kernel thread: so its mask is
  *       noted (signal_runs), and at the end the frame gets the alternate stack of the kernel thread
  *       that returns by it.
+ *       One for the process that main takes is main's, as in the kernel (is_mains); what a thread
+ *       has sent itself is marked.
  *   S2  Inside, the signal is queued for the thread. Else it goes to any that takes it, main first
  *       (signal_route), or if none does into sigs.process, where whoever unblocks it looks.
  *   S3  Who queues a signal for t sets t's `cause`, which ends t's waits with -EINTR (ender.h), and
@@ -108,7 +110,8 @@ bool cause_locked(Thread *t) {
     ThreadSignals *s = &t->sig;
     uint64_t there = s->queue.set | sigs.process.set;
     bool comes = (there & ~s->mask) != 0, due = cancel_due(t);
-    bool ends = comes || (there & s->waits) || (due && load_rlx(&s->point));
+    bool ends =
+        comes || (there & s->waits) || (due && (load_rlx(&s->point) || load_rlx(&s->async)));
     store_seq(&s->cause, ends ? -EINTR : 0);
     store_seq(&s->body->attention, comes || due);
     return comes || due;
@@ -226,9 +229,18 @@ void signals_give_back(Thread *t) {
 
 /* ---- the thread itself ----------------------------------------------------------------------- */
 
+#define SENT_BY_ITSELF 0x60a70000 /* in si_errno, which the kernel hands on */
 static int queue_self(const siginfo_t *info) {
+    siginfo_t marked = *info;
+    marked.si_errno = SENT_BY_ITSELF;
     return (int)sys(SYS_rt_tgsigqueueinfo, sys(SYS_getpid, 0, 0, 0, 0, 0, 0),
-                    sys(SYS_gettid, 0, 0, 0, 0, 0, 0), info->si_signo, info, 0, 0);
+                    sys(SYS_gettid, 0, 0, 0, 0, 0, 0), info->si_signo, &marked, 0, 0);
+}
+
+bool signal_unmark(siginfo_t *info) {
+    bool own = info->si_errno == SENT_BY_ITSELF;
+    if (own) info->si_errno = 0;
+    return own;
 }
 
 /* With all signals blocked, which the caller ends: then it comes. */
@@ -304,8 +316,8 @@ bool thread_stay_over(long r, bool restarts) {
     uint32_t handled = t->sig.handled;
     t->sig.breaks = false;
     if (unlikely(load_rlx(&t->sig.body->attention))) signals_deliver(t);
+    if (point && r < 0) cancel_act(t); /* perhaps not what has ended it, but nothing was done */
     if (r != -EINTR) return false;
-    if (point) cancel_act(t);
     bool again = handled == t->sig.handled || (restarts && !t->sig.breaks);
     return again && thread_stay(point);
 }
@@ -357,15 +369,31 @@ static void defer(Thread *t, M *m, const siginfo_t *info) {
     look_later(t, m);
 }
 
-int signal_comes(int signo, const siginfo_t *info, void *context) {
+static bool main_takes(int signo) {
+    const Thread *first = &first_thread;
+    return first->state == THREAD_LIVES && !(first->sig.mask & SIGBIT(signo));
+}
+
+/* The kernel gives the process's to its first thread if that takes it, but it does not know which
+ * kernel thread that is. The timers of CPU time and what a call of the thread's own causes are for
+ * the thread that runs. */
+static bool is_mains(Thread *t, int signo, const siginfo_t *info) {
+    bool runs = signo == SIGPROF || signo == SIGVTALRM || signo == SIGPIPE || signo == SIGXFSZ;
+    return t != &first_thread && !runs && info->si_code != SI_TKILL && main_takes(signo);
+}
+
+int signal_comes(int signo, siginfo_t *info, void *context) {
     Thread *t = thread_me();
     M *m = t ? load_rlx(&t->sig.body->worn) : runner_at(known.tls);
+    bool own = signal_unmark(info);
     if (hook_in_child() || vforked()) return SIGNAL_AS_EVER;
     if (t && m) {
         bool outside = is_outside(t, m, context);
         if (is_fault(signo, info)) return outside ? SIGNAL_HERE : SIGNAL_AS_EVER;
-        if (outside && !(t->sig.mask & sigs.kept & SIGBIT(signo))) return SIGNAL_HERE;
-        defer(t, m, info);
+        bool mains = !own && is_mains(t, signo, info);
+        if (outside && !mains && !(t->sig.mask & sigs.kept & SIGBIT(signo))) return SIGNAL_HERE;
+        if (mains) signal_route(info);
+        else defer(t, m, info);
         return SIGNAL_TAKEN;
     }
     if (is_fault(signo, info) || (m == NULL && !catcher_here())) return SIGNAL_AS_EVER;
@@ -606,7 +634,8 @@ static Thread *thread_numbered(int tid) {
     return NULL;
 }
 
-static int number_kill(pid_t pid, pid_t tid, int signo) {
+/* ESRCH: none of ours, perhaps the kernel's. */
+static int number_kill(pid_t tid, int signo) {
     Thread *t = thread_me();
     siginfo_t info = info_of(signo, SI_TKILL);
     if (t && t->tid == tid) return signo ? post_self(t, &info) : 0;
@@ -617,19 +646,28 @@ static int number_kill(pid_t pid, pid_t tid, int signo) {
     return r;
 }
 
+bool signals_syscall(long number, long a, long b, long c, long *r) {
+    if (number == SYS_tkill) *r = is_valid((int)b) ? number_kill((int)a, (int)b) : ESRCH;
+    else if (number == SYS_tgkill && a == sys(SYS_getpid, 0, 0, 0, 0, 0, 0))
+        *r = is_valid((int)c) ? number_kill((int)b, (int)c) : ESRCH;
+    else return false;
+    *r = -*r;
+    return *r != -ESRCH;
+}
+
 HOOK int tgkill(pid_t pid, pid_t tid, int signo) {
     if (!as_goroutines() || pid != sys(SYS_getpid, 0, 0, 0, 0, 0, 0) || !is_valid(signo))
         return libc(tgkill)(pid, tid, signo);
-    int r = number_kill(pid, tid, signo);
+    int r = number_kill(tid, signo);
     return r == ESRCH ? libc(tgkill)(pid, tid, signo) : (int)returned(-r);
 }
 
 /* To the own process: to main where that takes it, as the kernel does, or to the caller, before the
  * call returns. What neither takes is the kernel's to give. */
 static bool kill_self(int signo, const siginfo_t *info) {
-    Thread *t = thread_me(), *first = &first_thread;
+    Thread *t = thread_me();
     if (t == NULL || signo <= 0 || !is_valid(signo) || (sigs.kept & SIGBIT(signo))) return false;
-    if (t != first && first->state == THREAD_LIVES && !(first->sig.mask & SIGBIT(signo))) {
+    if (t != &first_thread && main_takes(signo)) {
         signal_route(info);
         return true;
     }

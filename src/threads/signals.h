@@ -64,6 +64,8 @@ bool cause_locked(Thread *t);
 void thread_wake(Thread *t, M *m);
 /* A signal to the process, taken off the kernel: gives it to a thread. Anywhere. */
 void signal_route(const siginfo_t *info);
+/* As it is handed over: true: a thread has sent it to itself, which is for that thread. */
+bool signal_unmark(siginfo_t *info);
 /* On the caller's stack, outside: handlers run; cancellation may unwind. */
 void signals_deliver(Thread *t);
 /* What t has got for the process and does not take: to others. */

@@ -26,7 +26,9 @@ void catcher_nudge(void) {
 
 /* The kernel's, which waits in pieces of any length. 0: -errno is in the result. */
 static long kernel_wait(uint64_t set, siginfo_t *info, const struct timespec *ts) {
-    return sys(SYS_rt_sigtimedwait, &set, info, ts, sizeof set, 0, 0);
+    long r = sys(SYS_rt_sigtimedwait, &set, info, ts, sizeof set, 0, 0);
+    if (r > 0) signal_unmark(info);
+    return r;
 }
 
 static bool is_nudge(const siginfo_t *info) {

@@ -298,6 +298,7 @@ static Thread *spare_make(size_t stack_size) {
 static uint64_t mask_for(const pthread_attr_t *attr) {
     sigset_t set;
     uint64_t mask;
+    if (attr == NULL && threads.masked) return threads.mask;
     if (attr == NULL || pthread_attr_getsigmask_np(attr, &set) != 0)
         pthread_sigmask(SIG_BLOCK, NULL, &set);
     __builtin_memcpy(&mask, &set, sizeof mask);
@@ -395,7 +396,7 @@ bool thread_join(pthread_t id, void **value, int64_t deadline, int *r) {
     Thread *t = join_begin(id, r);
     if (t == NULL) return false;
     if (*r != 0) return true;
-    int got = join_wait(t, deadline);
+    int got = deadline ? join_wait(t, deadline) : gort_sem_acquire_until(&t->over, 1, 0);
     *r = join_end(t, got == -ETIMEDOUT ? ETIMEDOUT : -got, value);
     return true;
 }

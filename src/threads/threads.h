@@ -50,6 +50,7 @@ typedef struct ThreadSignals {
     uint32_t cancelled; /* atomic: pthread_cancel was called */
     uint32_t shut;      /* atomic: PTHREAD_CANCEL_DISABLE */
     uint32_t point;     /* atomic: in a call that is a cancellation point */
+    uint32_t async;     /* atomic: PTHREAD_CANCEL_ASYNCHRONOUS: every wait is one */
     bool noted;         /* libc knows */
 } ThreadSignals;
 
@@ -94,7 +95,9 @@ typedef struct Threads {
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size, guard;  /* of a thread that does not say */
     uint64_t first_mask;       /* main's */
-    uint32_t live;             /* atomic: lives, and main's */
+    bool masked;               /* one that does not say begins with `mask`, not with its maker's */
+    uint64_t mask;
+    uint32_t live; /* atomic: lives, and main's */
     Lock lock;
     /* lock: */
     uint32_t spares;
@@ -144,6 +147,7 @@ int will_done(Thread *t);                              /* 0 or an error number *
 void cpu_begins(Thread *t);
 /* syscall(2), with a number that means the kernel's thread. True: *r is its result or -errno. */
 bool thread_syscall(long number, long a, long b, long c, long *r);
+bool signals_syscall(long number, long a, long b, long c, long *r); /* signals.c: likewise */
 
 /* 0 or an error number; the hooked functions without their tests. */
 int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);

@@ -85,14 +85,24 @@ static void by_async(void) {
     for (volatile long n = 0;; n++) {}
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static void by_async_lock(void) { /* of main's */
+    CHECK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL) == 0);
+    pthread_mutex_lock(&held);
+}
+/* A once whose routine is cancelled has not been. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void once_sleeps(void) { sleep(1000); }
+static void by_once(void) { pthread_once(&once, once_sleeps); }
+
 static const struct {
     void (*fn)(void);
     int posts; /* how many of `begun` it gives itself */
-} waits[] = {{by_read, 0},       {by_recv, 0},    {by_accept, 0}, {by_poll, 0},
-             {by_select, 0},     {by_epoll, 0},   {by_sleep, 0},  {by_nanosleep, 0},
-             {by_sem, 0},        {by_pause, 0},   {by_join, 0},   {by_sigwait, 0},
-             {by_sigsuspend, 0}, {by_waitpid, 1}, {by_cond, 1},   {by_testcancel, 0},
-             {by_write, 0},      {by_async, 0}};
+} waits[] = {{by_read, 0},       {by_recv, 0},    {by_accept, 0},     {by_poll, 0},
+             {by_select, 0},     {by_epoll, 0},   {by_sleep, 0},      {by_nanosleep, 0},
+             {by_sem, 0},        {by_pause, 0},   {by_join, 0},       {by_sigwait, 0},
+             {by_sigsuspend, 0}, {by_waitpid, 1}, {by_cond, 1},       {by_testcancel, 0},
+             {by_write, 0},      {by_async, 0},   {by_async_lock, 0}, {by_once, 0}};
 enum { WAITS = sizeof waits / sizeof waits[0] };
 
 static void *one(void *arg) {
@@ -150,6 +160,26 @@ static void *itself(void *arg) {
     return NULL;
 }
 
+/* What ends its wait comes right behind the cancel, and is none of its business. */
+static void *loses(void *arg) {
+    sem_post(&begun);
+    CHECK(read(*(int *)arg, &(char){0}, 1) < 0 && errno == EBADF);
+    pthread_testcancel();
+    return NULL;
+}
+static void lost(void) {
+    int pair[2];
+    pthread_t thread;
+    void *value;
+    CHECK(pipe(pair) == 0 && pthread_create(&thread, NULL, loses, &pair[0]) == 0);
+    sem_wait(&begun);
+    usleep(1000);
+    CHECK(pthread_cancel(thread) == 0 && close(pair[0]) == 0 && close(pair[1]) == 0);
+    CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED);
+}
+
+static void once_works(void) { cleaned++; }
+
 static void wait_begun(void) {
     while (sem_wait(&begun) != 0) CHECK(errno == EINTR);
 }
@@ -176,6 +206,7 @@ int main(void) {
     sem_init(&sem, 0, 0);
     sem_init(&begun, 0, 0);
     CHECK(pthread_create(&sleeper, NULL, forever, NULL) == 0);
+    CHECK(pthread_mutex_lock(&held) == 0);
     for (int round = 0; round < 20; round++)
         for (intptr_t i = 0; i < WAITS; i++) {
             int before = cleaned;
@@ -208,6 +239,9 @@ int main(void) {
         void *value;
         CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED && cleaned > before);
     }
+    for (int i = 0; i < 10; i++) lost();
+    int before = cleaned;
+    CHECK(pthread_once(&once, once_works) == 0 && cleaned == before + 1);
     cancelled(sleeper, cleaned - 1);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     return 0;

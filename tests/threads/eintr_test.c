@@ -137,7 +137,8 @@ static void interrupt(void) {
 
 static void *restarts(void *arg) {
     char c = 0;
-    CHECK((arg ? recv(sockets[0], &c, 1, 0) : read(pipes[0], &c, 1)) == 1 && c == 'x');
+    if ((intptr_t)arg == 2) CHECK(sem_wait(&sem) == 0);
+    else CHECK((arg ? recv(sockets[0], &c, 1, 0) : read(pipes[0], &c, 1)) == 1 && c == 'x');
     return NULL;
 }
 
@@ -193,14 +194,15 @@ int main(void) {
         CHECK(pthread_join(waiter, NULL) == 0);
     }
     handle(SA_RESTART);
-    for (intptr_t kind = 0; kind < 2; kind++) {
+    for (intptr_t kind = 0; kind < 3; kind++) {
         int before = hits;
         CHECK(pthread_create(&waiter, NULL, restarts, (void *)kind) == 0);
         for (int i = 0; i < 20; i++) {
             CHECK(pthread_kill(waiter, SIGUSR1) == 0);
             usleep(1000);
         }
-        CHECK(write(kind ? sockets[1] : pipes[1], "x", 1) == 1);
+        if (kind == 2) sem_post(&sem);
+        else CHECK(write(kind ? sockets[1] : pipes[1], "x", 1) == 1);
         CHECK(pthread_join(waiter, NULL) == 0 && hits > before);
     }
     while_locked();
