@@ -1,6 +1,6 @@
 /*
  * What libc does by the number of a kernel thread, which a thread that is a goroutine has not:
- * gettid and names. (CPUs, priorities, rights, clocks: scheduling.c.)
+ * gettid, the word that tells a thread's end, names. (CPUs, priorities, rights, clocks: scheduling.c.)
  *
  * A name is kept here and shown as the goroutine's, in dumps, traces, on the page. One with only
  * its maker's, as threads do in Linux, is shown by its function. main's name is also the process's,
@@ -8,12 +8,27 @@
  */
 #include "threads/threads.h"
 
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 HOOK pid_t gettid(void) {
     Thread *t = as_goroutines() ? thread_me() : NULL;
     return t ? t->tid : (pid_t)sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* ---- set_tid_address ------------------------------------------------------------------------- */
+
+/* The kernel thread's own word is libc's, and stays: by it libc knows when that has ended. */
+
+void tid_word_is(Thread *t, int *word) { t->cleared = word; }
+
+/* As the kernel does it: one waiter, by a futex of any process; an address that is none is nothing. */
+void tid_word_cleared(Thread *t) {
+    int *word = t->cleared;
+    if (word == &t->tid) return;
+    syscall(SYS_futex, word, FUTEX_WAKE_OP, 1, 0, word,
+            FUTEX_OP(FUTEX_OP_SET, 0, FUTEX_OP_CMP_LT, 0));
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -102,6 +117,12 @@ static long own_name_from(const char *name) {
     return 0;
 }
 
+static long tid_word_told(int **to) {
+    if (!can_read(to, sizeof *to)) return -EFAULT;
+    *to = thread_me()->cleared;
+    return 0;
+}
+
 /* It changes what the kernel keeps for a thread. */
 static bool binds(int option) {
     switch (option) {
@@ -129,6 +150,7 @@ HOOK int prctl(int option, ...) {
     Thread *t = as_goroutines() ? thread_me() : NULL;
     if (t && option == PR_SET_NAME) return (int)returned(own_name_from((const char *)a));
     if (t && option == PR_GET_NAME) return -pthread_getname_np(t->id, (char *)a, NAME_BYTES);
+    if (t && option == PR_GET_TID_ADDRESS) return (int)returned(tid_word_told((int **)a));
     if (t && binds(option)) thread_bind(t);
     return libc(prctl)(option, a, b, c, d);
 }

@@ -424,7 +424,10 @@ bool thread_syscall(long number, long a, long b, long c, long *r) {
     M *m;
     Thread *own = thread_me(), *t;
     if (own && number == SYS_gettid) *r = gettid();
-    else if (number == SYS_sched_setaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
+    else if (own && number == SYS_set_tid_address && !hook_in_child()) {
+        tid_word_is(own, (int *)a);
+        *r = own->tid;
+    } else if (number == SYS_sched_setaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
         *r = cpus_change(m, t, (size_t)b, (cpu_set_t *)c);
     else if (number == SYS_sched_getaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
         *r = cpus_read(m, t, (size_t)b, (cpu_set_t *)c);

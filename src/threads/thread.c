@@ -213,6 +213,7 @@ static void retire(Thread *t) {
     life_is_over(t);
     t->spent = !life_undone(t) || t->kernel;
     guard_change(t, false);
+    tid_word_cleared(t);
     M *m = threads_lock();
     bool detached = t->detached;
     Will *will = t->will;
@@ -242,6 +243,7 @@ static void life(Thread *t) {
     name_shown(t, "");
     t->gp->fn = (gort_fn *)(void (*)(void))t->fn; /* as dumps have it */
     cpu_begins(t);
+    tid_word_is(t, &t->tid);
     guard_change(t, true);
     if (will_accepted(t)) thread_life(t);
     if (hook_in_child()) libc(pthread_exit)(t->result); /* the child's thread, and libc's */
@@ -495,6 +497,7 @@ static void first_ends(void) {
     if (!as_goroutines()) libc(pthread_exit)(t->result); /* never begun, or in a child */
     life_is_over(t);
     life_undone(t);
+    tid_word_cleared(t);
     M *m = threads_lock();
     t->state = THREAD_ENDED;
     threads_unlock(m);
@@ -530,6 +533,7 @@ void thread_first_begins(void) {
     t->gp = runner_g();
     t->tid = core->body_tid(t->gp);
     t->state = THREAD_LIVES;
+    tid_word_is(t, &t->tid);
     cpu_begins(t);
     add_seq(&threads.live, 1);
     known.threads = true;

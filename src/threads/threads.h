@@ -71,6 +71,7 @@ struct Thread {
     void *arg, *result;
     bool left;     /* by pthread_exit or cancellation */
     bool spent;    /* this was the goroutine's last life */
+    int *cleared;  /* becomes 0 at its end, and who waits for that wakes; at first `tid`, stays */
     int *refused;  /* to its maker, by `born`: what has become of its will */
     size_t guard;  /* that was asked for */
     int64_t began; /* scheduling.c: `time` and the body's CPU time then */
@@ -135,6 +136,9 @@ bool is_real_name(const char *name);
 /* names.c: a life has another name, or begins with its maker's, or ends. */
 void name_inherited(Thread *t);
 void name_shown(Thread *t, const char *name);
+/* Likewise: set_tid_address's word, of one that begins or is told another, and at its end. */
+void tid_word_is(Thread *t, int *word);
+void tid_word_cleared(Thread *t);
 /* attributes.c */
 void defaults_noted(void);
 size_t guard_extra(size_t guard); /* of a stack, beyond the guard that each has */

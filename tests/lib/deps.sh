@@ -37,6 +37,10 @@ kafka      -                                 librdkafka-dev
 mariadb    -                                 mariadb-server libmariadb-dev
 ldap       -                                 slapd libldap-dev
 ssh2       -                                 openssh-server libssh2-1-dev
+libomp     -                                 clang libomp-dev
+rocksdb    -                                 librocksdb-dev
+java       -                                 openjdk-17-jdk-headless
+node       -                                 nodejs
 glibc      -                                 glibc-source
 compress   -                                 pbzip2 xz-utils zstd pigz openssl
 microhttpd -                                 libmicrohttpd-dev wrk
@@ -119,6 +123,10 @@ chromium_program() { in_deps /usr/lib/chromium/chromium; }
 DEJAVU=/usr/share/fonts/truetype/dejavu
 has_cxx() { echo '#include <semaphore>' | ${CXX:-c++} -std=c++20 -x c++ -E -; }
 has_openmp() { links omp.h -fopenmp; }
+has_libomp() { CC=clang links omp.h -fopenmp; }
+has_rocksdb() { links rocksdb/c.h -lrocksdb; }
+has_java() { runs java javac; }
+has_node() { runs node; }
 has_zmq() { links zmq.h -lzmq; }
 has_cares() { links ares.h -lcares; }
 has_kafka() { links librdkafka/rdkafka.h -lrdkafka; }

@@ -1,12 +1,11 @@
 /* OpenMP keeps the thread's team in __thread variables, over waits by a system call of its own: a
- * goroutine that uses it is locked to its thread. Then it is as a thread's, and its threads are the
- * library's. */
+ * goroutine that uses it is locked to its thread, or is a thread to libc. Its threads are the
+ * library's. Argument: the library's name. */
 #include "crowd.h"
 #include <omp.h>
 
 static void sum(int i) {
     long n = 0;
-    gort_lock_thread();
     for (int round = 0; round < 3; round++) {
         n = 0;
 #pragma omp parallel for num_threads(2) reduction(+ : n)
@@ -18,17 +17,10 @@ static void sum(int i) {
         CHECK(omp_get_thread_num() == 0);
         gort_yield();
     }
-    gort_unlock_thread();
 }
 
 static int run(int argc, char **argv) {
-    gort_wg wg = {0};
-    crowd_fn = sum;
-    crowd_gate = gort_chan_new(0, 0);
-    gort_chan_close(crowd_gate);
-    for (intptr_t i = 0; i < 20; i++) CHECK(gort_wg_go(&wg, crowd_one, (void *)i) == 0);
-    gort_wg_wait(&wg);
-    printf("OpenMP: 20 goroutines, each locked to its thread\n");
+    crowd_of_threads(argv[1], sum);
     return 0;
 }
-int main(int argc, char **argv) { return gort_main(run, argc, argv); }
+int main(int argc, char **argv) { return argc > 1 ? gort_main(run, argc, argv) : 2; }

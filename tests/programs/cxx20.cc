@@ -162,13 +162,19 @@ static void stops() {
         std::vector<std::jthread> takers;
         for (int i = 0; i < crowd; i++)
             takers.emplace_back([&](std::stop_token stop) {
-                std::stop_callback note(stop, [&] { told++; });
+                std::atomic<bool> heard = false;
+                std::stop_callback note(stop, [&] {
+                    told++;
+                    heard = true;
+                    heard.notify_one();
+                });
                 for (;;) {
                     std::unique_lock l(lock);
                     if (!more.wait(l, stop, [&] { return !queue.empty(); })) break;
                     taken += queue.front();
                     queue.pop();
                 }
+                heard.wait(false); // one that is struck off before its turn is not called
                 stopped++;
             });
         for (int i = 1; i <= 1000; i++) {

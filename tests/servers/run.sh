@@ -9,6 +9,7 @@
 #
 #   OUT       the build     LIMIT_MS  for 200 calls of 200 ms on a slow machine (1000)
 #   STRICT=1  throughput is judged too        T  a substring picks tests
+#   OWN_THREAD=1  each goroutine is a thread to libc (gort_attr.thread)
 #   QUICK=1   nothing is judged by the clock, nothing is brought; 77 if nothing could be run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -223,10 +224,39 @@ crowd_alone() { # name flags...: needs no server
 }
 test_crowd_glib() { crowd_alone glib $(pkg-config --cflags --libs glib-2.0 2>/dev/null); }
 test_crowd_cxx() { crowd_alone cxx; }
-test_crowd_openmp() { crowd_alone openmp -fopenmp -Wno-unused-function; }
 test_crowd_zmq() { crowd_alone zmq -lzmq; }
 test_crowd_cares() { crowd_alone cares -lcares; }
 test_crowd_kafka() { crowd_alone kafka -lrdkafka; }
+
+# Each of them has a team of its own, of the kernel's threads.
+test_crowd_openmp() {
+    need crowd_openmp || return
+    crowd openmp -fopenmp &&
+        OMP_WAIT_POLICY=passive CROWD_THREADS=1500 run "$work/crowd_openmp" libgomp
+    judge 'a crowd of openmp' $?
+}
+test_crowd_libomp() {
+    need crowd_libomp || return
+    CC=clang crowd openmp -fopenmp &&
+        KMP_BLOCKTIME=0 CROWD_THREADS=1500 run "$work/crowd_openmp" libomp
+    judge 'a crowd of libomp' $?
+}
+test_crowd_rocksdb() {
+    need crowd_rocksdb || return
+    crowd rocksdb -lrocksdb && run "$work/crowd_rocksdb" "$work/rocksdb"
+    judge 'a crowd of rocksdb' $?
+}
+test_crowd_grpc() {
+    need crowd_grpc || return
+    protoc -I tests/programs --cpp_out="$work" --grpc_out="$work" \
+        --plugin=protoc-gen-grpc="$(command -v grpc_cpp_plugin)" echo.proto || {
+        judge 'a crowd of grpc' 1
+        return
+    }
+    crowd grpc -I"$work" "$work"/echo.pb.cc "$work"/echo.grpc.pb.cc \
+        $(pkg-config --cflags --libs grpc++ protobuf) && run "$work/crowd_grpc"
+    judge 'a crowd of grpc' $?
+}
 
 test_crowd_curl() {
     need crowd_curl || return
@@ -292,7 +322,7 @@ test_crowd_ssh2() {
 
 few='redis postgres curl sqlite'
 crowds='crowd_glib crowd_cxx crowd_openmp crowd_curl crowd_zmq crowd_cares crowd_kafka'
-crowds+=' crowd_mariadb crowd_ldap crowd_ssh2'
+crowds+=' crowd_mariadb crowd_ldap crowd_ssh2 crowd_libomp crowd_rocksdb crowd_grpc'
 case $T in crowd*) few= ;; esac # "curl" is not meant by "crowd_curl"
 [ -z "${QUICK:-}" ] || case $T in crowd*) ;; *) crowds= ;; esac
 picked=

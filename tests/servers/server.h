@@ -3,6 +3,7 @@
 #define SERVER_TEST_H
 
 #define _GNU_SOURCE 1
+#include "../lib/own_thread.h"
 #include "../lib/test.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ TEST_UNUSED static void together(const char *what, void (*fn)(int)) {
     together_fn = fn;
     together_gate = gort_chan_new(0, 0);
     gort_wg_add(&together_wg, CALLERS);
-    for (intptr_t i = 0; i < CALLERS; i++) CHECK_EQ(gort_go(together_one, (void *)i), 0);
+    for (intptr_t i = 0; i < CALLERS; i++) CHECK_EQ(go_as_asked(together_one, (void *)i), 0);
     int64_t from = gort_now();
     gort_chan_close(together_gate);
     gort_sleep(100 * GORT_MS);
@@ -62,16 +63,23 @@ TEST_UNUSED static int silent_port(void) {
     return ntohs(at.sin_port);
 }
 
+static void (*timed_fn)(void *);
+static gort_wg timed_wg;
+static void timed_one(void *arg) {
+    timed_fn(arg);
+    gort_wg_done(&timed_wg);
+}
+
 /* Runs fn(arg) in n goroutines, or n threads, to the end; ns. */
 TEST_UNUSED static int64_t timed_goroutines(int n, void (*fn)(void *)) {
-    gort_wg wg = {0};
     int64_t from = gort_now();
-    for (intptr_t i = 0; i < n; i++) CHECK_EQ(gort_wg_go(&wg, fn, (void *)i), 0);
-    gort_wg_wait(&wg);
+    timed_fn = fn;
+    gort_wg_add(&timed_wg, n);
+    for (intptr_t i = 0; i < n; i++) CHECK_EQ(go_as_asked(timed_one, (void *)i), 0);
+    gort_wg_wait(&timed_wg);
     return gort_now() - from;
 }
 
-static void (*timed_fn)(void *);
 static void *timed_main(void *arg) {
     timed_fn(arg);
     return NULL;

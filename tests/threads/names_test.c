@@ -1,8 +1,9 @@
 /* What is done by the number of a kernel thread: names, own and another's, through pthread's calls
- * and prctl; attributes of threads that live, from which a program computes its stack's bounds;
+ * and prctl; the word that tells a thread's end; attributes of threads that live, from which a program computes its stack's bounds;
  * default attributes, guards, a stack that the program brings. */
 #include "threads_test.h"
 
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -74,6 +75,39 @@ static void numbers(void) {
     CHECK(syscall(SYS_gettid) == getpid());
     for (int i = 0; i < 20; i++) CHECK(pthread_create(&threads[i], NULL, tells_number, NULL) == 0);
     for (int i = 0; i < 20; i++) CHECK(pthread_join(threads[i], &value[i]) == 0);
+}
+
+/* ---- set_tid_address ------------------------------------------------------------------------- */
+
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+static int alive = 1; /* atomic: until the thread has ended */
+
+/* The kernel may be built without the question (EINVAL). */
+static void *tells_end(void *arg) {
+    int *word = NULL;
+    if (prctl(PR_GET_TID_ADDRESS, &word) == 0) {
+        CHECK(*word == syscall(SYS_gettid));
+        usleep(1000);
+        CHECK(syscall(SYS_set_tid_address, word) == syscall(SYS_gettid));
+        CHECK(prctl(PR_GET_TID_ADDRESS, (int **)8) == -1 && errno == EFAULT);
+    }
+    if (arg == NULL) return NULL;
+    usleep(1000);
+    CHECK(syscall(SYS_set_tid_address, arg) == syscall(SYS_gettid));
+    return NULL;
+}
+
+/* libc does not hear of the second one's end: it is not joined. */
+static void words(void) {
+    pthread_t threads[20], last;
+    for (int i = 0; i < 20; i++) CHECK(pthread_create(&threads[i], NULL, tells_end, NULL) == 0);
+    for (int i = 0; i < 20; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(pthread_create(&last, NULL, tells_end, &alive) == 0);
+    CHECK(pthread_detach(last) == 0);
+    while (__atomic_load_n(&alive, __ATOMIC_SEQ_CST) == 1)
+        syscall(SYS_futex, &alive, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -254,6 +288,7 @@ int main(void) {
     pthread_barrier_init(&barrier, NULL, 2);
     names();
     numbers();
+    words();
     attributes();
     guard();
     given_stack();
