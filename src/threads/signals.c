@@ -377,13 +377,19 @@ static bool main_takes(int signo) {
 /* The kernel gives the process's to its first thread if that takes it, but it does not know which
  * kernel thread that is. The timers of CPU time and what a call of the thread's own causes are for
  * the thread that runs. */
+/* NULL: no thread of ours, or one that begins, and has not said so yet (signals_ready). */
+static Thread *signals_me(void) {
+    Thread *t = thread_me();
+    return t && t->sig.body ? t : NULL;
+}
+
 static bool is_mains(Thread *t, int signo, const siginfo_t *info) {
     bool runs = signo == SIGPROF || signo == SIGVTALRM || signo == SIGPIPE || signo == SIGXFSZ;
     return t != &first_thread && !runs && info->si_code != SI_TKILL && main_takes(signo);
 }
 
 int signal_comes(int signo, siginfo_t *info, void *context) {
-    Thread *t = thread_me();
+    Thread *t = signals_me();
     M *m = t ? load_rlx(&t->sig.body->worn) : runner_at(known.tls);
     bool own = signal_unmark(info);
     if (hook_in_child() || vforked()) return SIGNAL_AS_EVER;
@@ -437,7 +443,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
 
 /* What the handler of the preemption signal does beside (body.h). */
 static bool signals_nudged(M *m, void *context, bool outside) {
-    Thread *t = thread_me();
+    Thread *t = signals_me();
     if (t == NULL || load_rlx(&t->sig.body->worn) != m) {
         if (t == NULL && !m->plain) keep_out(m, context);
         return false;
@@ -460,7 +466,7 @@ static bool signals_nudged(M *m, void *context, bool outside) {
 
 /* A section has ended (body.h). */
 static void signals_attend(M *m) {
-    Thread *t = thread_me();
+    Thread *t = signals_me();
     if (t == NULL || t->sig.calls) return;
     and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL); /* after this a nudge sets it again */
     if (load_rlx(&t->sig.body->attention)) signals_deliver(t);
