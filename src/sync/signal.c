@@ -186,7 +186,7 @@ static bool watch_spare(void) {
 }
 
 /* table.lock held, both, and a section: the end of a runtime stops no goroutine half-way. */
-static void watch_begin(SignalWatch **at, gort_chan *ch) {
+static void channel_watches(SignalWatch **at, gort_chan *ch) {
     SignalWatch *w = table.spare;
     table.spare = w->next;
     *w = (SignalWatch){.ch = ch};
@@ -194,7 +194,7 @@ static void watch_begin(SignalWatch **at, gort_chan *ch) {
     gort_chan_retain(ch);
     add_rlx(&sched.signal_channels, 1);
 }
-static void watch_end(SignalWatch **at) {
+static void channel_leaves(SignalWatch **at) {
     SignalWatch *w = *at;
     *at = w->next;
     w->next = table.spare;
@@ -210,7 +210,7 @@ static int watch(gort_chan *ch, int signo) {
     if (*at == NULL && !watch_spare()) return -ENOMEM; /* else the channel watches already */
     M *m = enter();
     r = hook_in(signo);
-    if (r == 0 && *at == NULL) watch_begin(at, ch);
+    if (r == 0 && *at == NULL) channel_watches(at, ch);
     leave(m);
     return r;
 }
@@ -240,7 +240,7 @@ static bool unwatch(gort_chan *ch, int signo) {
     bool last = table.watches[signo] == w && w->next == NULL;
     if (last && ours_stands(signo, &now)) sigaction_at_once(signo, &table.before[signo], NULL);
     deliver(signo, last ? 0 : OPEN); /* w is still there: see the essay */
-    watch_end(at);
+    channel_leaves(at);
     leave(m);
     return true;
 }

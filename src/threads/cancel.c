@@ -17,9 +17,9 @@
  *   C4  PTHREAD_CANCEL_DISABLE (`shut`): t is marked only, and looks when it enables.
  *
  * Orders: the canceller sets `cancelled`, then reads `point` and `shut`, under sigs.lock; t sets
- * `point`, or clears `shut`, then reads `cancelled`. Two Dekker pairs: a cancel meets a wait that it
- * ends, or the wait meets it. Whoever else reads them under sigs.lock before the canceller has it
- * may miss the cancel, and is put right by it (cause_locked). A look by t alone needs no order:
+ * `point`, or clears `shut`, then reads `cancelled`. Two Dekker pairs: a cancel meets a wait that
+ * it ends, or the wait meets it. Whoever else reads them under sigs.lock before the canceller has
+ * it may miss the cancel, and is put right by it (cause_locked). A look by t alone needs no order:
  * what it misses comes later.
  */
 #include "threads/signals.h"

@@ -1,6 +1,7 @@
 /*
  * What libc does by the number of a kernel thread, which a thread that is a goroutine has not:
- * gettid, the word that tells a thread's end, names. (CPUs, priorities, rights, clocks: scheduling.c.)
+ * gettid, the word that tells a thread's end, names. CPUs, priorities, rights and clocks are in
+ * scheduling.c.
  *
  * A name is kept here and shown as the goroutine's, in dumps, traces, on the page. One with only
  * its maker's, as threads do in Linux, is shown by its function. main's name is also the process's,
@@ -17,13 +18,13 @@ HOOK pid_t gettid(void) {
     return t ? t->tid : (pid_t)sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* ---- set_tid_address ------------------------------------------------------------------------- */
+/* ---- the word that tells its end ------------------------------------------------------------- */
 
 /* The kernel thread's own word is libc's, and stays: by it libc knows when that has ended. */
 
 void tid_word_is(Thread *t, int *word) { t->cleared = word; }
 
-/* As the kernel does it: one waiter, by a futex of any process; an address that is none is nothing. */
+/* As the kernel does it: one waiter, by a futex of any process. A bad address is nothing. */
 void tid_word_cleared(Thread *t) {
     int *word = t->cleared;
     if (word == &t->tid) return;

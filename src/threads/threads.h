@@ -136,7 +136,7 @@ bool is_real_name(const char *name);
 /* names.c: a life has another name, or begins with its maker's, or ends. */
 void name_inherited(Thread *t);
 void name_shown(Thread *t, const char *name);
-/* Likewise: set_tid_address's word, of one that begins or is told another, and at its end. */
+/* Likewise: the word that the kernel would clear at its end. */
 void tid_word_is(Thread *t, int *word);
 void tid_word_cleared(Thread *t);
 /* attributes.c */

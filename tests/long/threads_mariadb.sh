@@ -31,7 +31,8 @@ serve() { # way, the client's way, how many connections
         { echo "it ended with $?"; cat "$WORK/out"; tail -50 "$log"; fail "$1, client $2"; }
     tail -n 1 "$WORK/out"
     timeout 100 mariadb-slap --no-defaults -h 127.0.0.1 -P "$port" -u root --concurrency=100 \
-        --iterations=1 --auto-generate-sql --auto-generate-sql-load-type=mixed --number-of-queries=1000 \
+        --iterations=1 --auto-generate-sql --auto-generate-sql-load-type=mixed \
+        --number-of-queries=1000 \
         --create-schema=slap >"$WORK/out" 2>&1 || { cat "$WORK/out"; fail "$1: mariadb-slap"; }
     echo "$1: $(threads_of $server) kernel threads now"
     kill -TERM $server

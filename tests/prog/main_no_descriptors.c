@@ -1,6 +1,6 @@
 // stderr: gort: gort_main fails, EAGAIN: no descriptor
 // env: LSAN_OPTIONS=detect_leaks=0
-/* Where the runtime cannot start, a line says what was missing. (LeakSanitizer needs descriptors.) */
+/* Where the runtime cannot start, a line says what was missing. LeakSanitizer needs descriptors. */
 #include "../lib/test.h"
 
 #include <sys/resource.h>

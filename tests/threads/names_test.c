@@ -1,6 +1,7 @@
 /* What is done by the number of a kernel thread: names, own and another's, through pthread's calls
- * and prctl; the word that tells a thread's end; attributes of threads that live, from which a program computes its stack's bounds;
- * default attributes, guards, a stack that the program brings. */
+ * and prctl; the word that tells a thread's end; attributes of threads that live, from which a
+ * program computes its stack's bounds; default attributes, guards, a stack that the program brings.
+ */
 #include "threads_test.h"
 
 #include <linux/futex.h>
