@@ -17,5 +17,8 @@ void *body_context(Stack *s) { return NULL; }
 Stack *body_take(size_t size, int *error) { return NULL; }
 void bodies_settle(void) {}
 void bodies_forget(void) {}
+void body_forked(char *was) {}
+body_nudged_fn *body_nudged; /* nobody asks for signals */
+body_attends_fn *body_attends;
 
 #endif

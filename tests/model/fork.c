@@ -43,6 +43,7 @@ void m_fork(bool before) {}
 void span_fork(bool before) {}
 void m_forget_others(void) {}
 void bodies_forget(void) {}
+void body_forked(char *was) {}
 void fork_renumber(void) {}
 void fork_watch(void) {}
 void os_nap(int64_t ns) {

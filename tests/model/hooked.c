@@ -68,6 +68,8 @@ static const HookCore the_core = {
 };
 const HookCore *core = &the_core;
 Known known = {.tls = NO_TLS};
+Threads threads; /* no thread is a goroutine */
+bool thread_syscall(long number, long a, long b, long c, long *r) { return false; }
 
 static void tries_last(void) {
     uint32_t none = 0;
