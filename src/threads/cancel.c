@@ -16,13 +16,16 @@
  *       C1 has ended acts itself (cancel_act).
  *   C4  PTHREAD_CANCEL_DISABLE (`shut`): t is marked only, and looks when it enables.
  *
- * Orders: cancelled, then point are read by the canceller; t stores point and reads cancelled, and
- * shut likewise: Dekker pairs, seq. So a cancel meets a wait that it ends, or the wait meets it.
+ * Orders: the canceller sets `cancelled`, then reads `point` and `shut`, under sigs.lock; t sets
+ * `point`, or clears `shut`, then reads `cancelled`. Two Dekker pairs: a cancel meets a wait that it
+ * ends, or the wait meets it. Whoever else reads them under sigs.lock before the canceller has it
+ * may miss the cancel, and is put right by it (cause_locked). A look by t alone needs no order:
+ * what it misses comes later.
  */
 #include "threads/signals.h"
 
 bool cancel_due(Thread *t) {
-    return load_seq(&t->sig.cancelled) && !load_seq(&t->sig.shut) && !t->sig.noted;
+    return load_rlx(&t->sig.cancelled) && !load_rlx(&t->sig.shut) && !t->sig.noted;
 }
 
 static void on_cancel(int signo, siginfo_t *info, void *context) {
@@ -76,12 +79,12 @@ void cancel_act(Thread *t) {
 /* ---- the calls ------------------------------------------------------------------------------- */
 
 static void cancel_other(Thread *t, M *m) {
-    store_seq(&t->sig.cancelled, 1);
-    if (load_seq(&t->sig.shut)) return;
+    store_rlx(&t->sig.cancelled, 1);
+    fence_full(); /* Dekker pairs with thread_stay and pthread_setcancelstate */
     uint64_t old = sigs_lock();
-    cause_locked(t);
+    bool looks = cause_locked(t);
     sigs_unlock(old);
-    thread_wake(t, m);
+    if (looks) thread_wake(t, m);
 }
 
 HOOK int pthread_cancel(pthread_t id) {
@@ -90,7 +93,7 @@ HOOK int pthread_cancel(pthread_t id) {
     Thread *t = thread_me();
     libc(pthread_once)(&prepared, cancel_prepare);
     if (t && t->id == id) {
-        store_seq(&t->sig.cancelled, 1);
+        store_rlx(&t->sig.cancelled, 1);
         if (cancel_due(t)) signals_deliver(t);
         return 0;
     }
@@ -103,7 +106,7 @@ HOOK int pthread_cancel(pthread_t id) {
 
 HOOK void pthread_testcancel(void) {
     Thread *t = as_goroutines() ? thread_me() : NULL;
-    if (t && unlikely(load_seq(&t->sig.cancelled))) cancel_act(t);
+    if (t && unlikely(load_rlx(&t->sig.cancelled))) cancel_act(t);
     libc(pthread_testcancel)();
 }
 
@@ -111,12 +114,13 @@ HOOK int pthread_setcancelstate(int state, int *old) {
     Thread *t = as_goroutines() ? thread_me() : NULL;
     if (t == NULL) return libc(pthread_setcancelstate)(state, old);
     if (state == PTHREAD_CANCEL_DISABLE) {
-        store_seq(&t->sig.shut, 1);
+        store_rlx(&t->sig.shut, 1);
         if (t->sig.noted) core->body_alone(t->gp, false);
     }
     int r = libc(pthread_setcancelstate)(state, old);
     if (r == 0 && state == PTHREAD_CANCEL_ENABLE) {
-        store_seq(&t->sig.shut, 0);
+        store_rlx(&t->sig.shut, 0);
+        fence_full(); /* a Dekker pair with cancel_other */
         if (cancel_due(t)) signals_deliver(t);
         else if (t->sig.noted) core->body_alone(t->gp, true);
     }

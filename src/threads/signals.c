@@ -108,7 +108,7 @@ bool cause_locked(Thread *t) {
     ThreadSignals *s = &t->sig;
     uint64_t there = s->queue.set | sigs.process.set;
     bool comes = (there & ~s->mask) != 0, due = cancel_due(t);
-    bool ends = comes || (there & s->waits) || (due && load_seq(&s->point));
+    bool ends = comes || (there & s->waits) || (due && load_rlx(&s->point));
     store_seq(&s->cause, ends ? -EINTR : 0);
     store_seq(&s->body->attention, comes || due);
     return comes || due;
@@ -157,7 +157,7 @@ static void wake_parked(Thread *t, M *m) {
 
 void thread_wake(Thread *t, M *m) {
     wake_parked(t, m);
-    M *worn = load_seq(&t->sig.body->worn);
+    M *worn = load_seq(&t->sig.body->worn); /* a Dekker pair with wear_signals: `attention` */
     if (worn) core->body_nudge(worn);
 }
 
@@ -256,7 +256,7 @@ void signals_deliver(Thread *t) {
 
 bool thread_interrupted(void) {
     Thread *t = thread_me();
-    return t && load_seq(&t->sig.cause) != 0;
+    return t && load_rlx(&t->sig.cause) != 0; /* a hint: the next wait looks (ender_arm) */
 }
 
 void thread_attend(void) {
@@ -414,7 +414,7 @@ static bool signals_nudged(M *m, void *context, bool outside) {
         if (t == NULL && !m->plain) keep_out(m, context);
         return false;
     }
-    if (!load_seq(&t->sig.body->attention)) {
+    if (!load_rlx(&t->sig.body->attention)) { /* set before the nudge was sent */
         and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
         return false;
     }
@@ -434,8 +434,8 @@ static bool signals_nudged(M *m, void *context, bool outside) {
 static void signals_attend(M *m) {
     Thread *t = thread_me();
     if (t == NULL || t->sig.calls) return;
-    and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
-    if (load_seq(&t->sig.body->attention)) signals_deliver(t);
+    and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL); /* after this a nudge sets it again */
+    if (load_rlx(&t->sig.body->attention)) signals_deliver(t);
 }
 
 /* ---- lives ----------------------------------------------------------------------------------- */
@@ -497,7 +497,7 @@ void signals_end(Thread *t) {
     store_rlx(&t->sig.cause, 0);
     store_rlx(&t->sig.body->attention, 0);
     sigs_unlock_closed(m);
-    while (load_seq(&t->sig.wakers)) {
+    while (load_acq(&t->sig.wakers)) { /* they have come by sigs.lock, when t was listed */
         if (xchg_seq(&t->sig.owed, 0)) sub_seq(&t->sig.wakers, 1);
         else core->sleep_until(deadline_after(50 * GORT_US));
     }

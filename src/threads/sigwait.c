@@ -118,7 +118,7 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
         if (r > 0) await_ends(t);
         if (r > 0) return r;
         int ended = core->sleep_until(deadline);
-        if (ended == 0 || load_seq(&t->sig.cause) != 0) {
+        if (ended == 0 || load_rlx(&t->sig.cause) != 0) { /* a hint: ender_arm looks */
             if (ended == 0) catcher_settle(set);
             r = wait_take(t, set, info);
             await_ends(t);

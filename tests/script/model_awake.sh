@@ -7,7 +7,7 @@ holds 'who is awake' idle
 holds 'who is awake, weak' idle -DMODEL_WEAK=1
 holds 'the monitor' idle -DPS_IN_USE=1
 holds 'the monitor, weak' idle -DPS_IN_USE=1 -DMODEL_WEAK=1
-for model in desc ended ender soft hooked life fork; do
+for model in desc ended ender soft hooked life fork signals; do
     holds "$model" $model
     holds "$model, weak" $model -DMODEL_WEAK=1
 done
