@@ -128,12 +128,15 @@ HOOK int pthread_setcancelstate(int state, int *old) {
     return r;
 }
 
-/* Its change while a cancel waits: libc looks itself at what it knows. */
+/* Its change while a cancel waits: libc looks itself at what it knows. The canceller reads `async`
+ * under sigs.lock, behind its mark: it sees the change, or this sees the mark. */
 HOOK int pthread_setcanceltype(int type, int *old) {
     Thread *t = as_goroutines() ? thread_me() : NULL;
     int r = libc(pthread_setcanceltype)(type, old);
     if (t == NULL || r != 0) return r;
-    store_seq(&t->sig.async, type == PTHREAD_CANCEL_ASYNCHRONOUS);
-    if (load_seq(&t->sig.cancelled) && cancel_due(t)) signals_deliver(t);
+    uint64_t mask = sigs_lock();
+    store_rlx(&t->sig.async, type == PTHREAD_CANCEL_ASYNCHRONOUS);
+    sigs_unlock(mask);
+    if (cancel_due(t)) signals_deliver(t);
     return r;
 }

@@ -13,7 +13,7 @@ mutant retake 'sections do not look at attn' sched/sched.h 's/^    if (unlikely(
 mutant retake 'queued before it has left its stack' sched/syscall.c 's/^    return switch_to_g0(m, gp, queue_returned, &r, NULL);/    queue_returned(m, \&r); return switch_to_g0(m, gp, NULL, NULL, NULL);/'
 mutant retake 'back without a count' sched/syscall.c '/^static void queue_returned/,/^}/s/^    sub_seq(r.counter, 1);//'
 mutant retake 'queued, and nobody is woken' sched/syscall.c '/^static void queue_returned/,/^}/s/^    wake_after_submit(m);//'
-mutant retake 'the handler does not look at locks' sched/preempt.c 's/if (m && !m->plain && m->locks == 0 && m->unlocking/if (m \&\& !m->plain \&\& m->unlocking/'
+mutant retake 'the handler does not look at locks' sched/preempt.c 's/bool outside = m && !m->plain && m->locks == 0 &&/bool outside = m \&\& !m->plain \&\&/'
 mutant retake 'preempted without a home' sched/preempt.c '/^static void queue_here_locked/,/^}/s/^    store_rlx(&gp->home, m);//'
 mutant retake 'preempted, and the P is kept too' sched/preempt.c '/^static bool give_p_away/,/^}/s/^    m_release_p(m);//'
 mutant retake 'a thread takes a P without looking at what was brought' sched/preempt.c '/^static void wait_for_p/,/^}/s/^    note_sleep(&m->note);//'
