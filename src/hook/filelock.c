@@ -29,7 +29,9 @@ HOOK int ftrylockfile(FILE *f) {
     return r;
 }
 
+/* One that was locked where nothing parks is libc's alone. */
 HOOK void funlockfile(FILE *f) {
     libc(funlockfile)(f);
-    if (here()) gort_unlock_thread();
+    M *m = here();
+    if (m && m->curg->lock_depth > 0) gort_unlock_thread();
 }

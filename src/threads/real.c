@@ -17,7 +17,7 @@
 
 static const char *list_of_user(void) {
     static const char *list;
-    if (list == NULL && (list = getenv("GORT_THREADS_REAL")) == NULL) list = "";
+    if (list == NULL && (list = core->env("GORT_THREADS_REAL")) == NULL) list = "";
     return list;
 }
 

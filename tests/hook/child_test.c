@@ -187,6 +187,9 @@ static bool handlers_same(void) {
     X(pthread_getspecific, pthread_getspecific(key) != NULL) \
     X(pthread_setspecific, pthread_setspecific(key, buf)) \
     X(pthread_rwlock_trywrlock, pthread_rwlock_trywrlock(&same[3].rwlock)) \
+    X(siginterrupt, siginterrupt(SIGUSR2, 0)) \
+    X(pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock(&same[4].rwlock) + \
+        pthread_rwlock_unlock(&same[4].rwlock)) \
     X(fclose, again(fclose(fopen("/dev/null", "r")))) \
     X(close_range, close_range((unsigned)parked[0], ~0u, 0)) \
     X(closefrom, (closefrom(parked[0]), 0)) \

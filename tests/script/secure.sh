@@ -15,11 +15,11 @@ variables=$(grep -rhoE '(env_get\(|->env\(|keep\([^"]*)"GORT_[A-Z_]+"' src |
     grep -oE 'GORT_[A-Z_]+' |
     sort -u)
 for v in GORT_CGROUP_ROOT GORT_DEBUG GORT_HTTP GORT_HTTP_TOKEN GORT_MAXPROCS GORT_SIM GORT_SIM_LOG \
-    GORT_THREADS GORT_TRACE; do
+    GORT_THREADS GORT_THREADS_REAL GORT_TRACE; do
     echo "$variables" | grep -qx "$v" ||
         fail "$v is not read by env_get any more: this test looks for the wrong names"
 done
-[ "$(echo "$variables" | wc -l)" = 9 ] ||
+[ "$(echo "$variables" | wc -l)" = 10 ] ||
     fail "a new variable: set it below, too. There are: $variables"
 [ $bad = 0 ] || exit 1
 
@@ -64,7 +64,7 @@ run() {
     rm -f "$dir"/theirs/*
     : >"$dir/err"
     (cd "$dir/theirs" && setpriv --reuid=65534 --regid=65534 --clear-groups env GORT_MAXPROCS=7 \
-        GORT_TRACE="$dir/theirs/trace" GORT_THREADS=1 $2 \
+        GORT_TRACE="$dir/theirs/trace" GORT_THREADS=1 GORT_THREADS_REAL=all $2 \
         GORT_SIM_LOG="$dir/theirs/log" GORT_HTTP=0.0.0.0:0 GORT_HTTP_TOKEN=known \
         GORT_CGROUP_ROOT="$dir/cgroup" \
         GORT_DEBUG=schedtrace=1,nonsense=1 "$1" >"$dir/out" 2<>"$dir/err")
