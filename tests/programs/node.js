@@ -36,8 +36,9 @@ async function workers(many) {
         them[i].on('message', done).on('error', failed).postMessage(i);
     }));
     console.log('workers', doubled.reduce((a, b) => a + b), (await gone).every(s => s === 0));
-    const endless = new Worker('for (;;) {}', { eval: true });
-    await later(50);
+    const loop = "require('worker_threads').parentPort.postMessage(0); for (;;) {}";
+    const endless = new Worker(loop, { eval: true });
+    await new Promise(done => endless.on('message', done));
     console.log('ended', await endless.terminate());
 }
 
@@ -76,9 +77,10 @@ async function main() {
     await requests();
     console.log('child', (await promisify(execFile)('sh', ['-c', 'echo $((6 * 7))'])).stdout.trim());
     const signal = new Promise(done => process.on('SIGUSR2', done));
+    const alive = setInterval(() => {}, 1000);
     process.kill(process.pid, 'SIGUSR2');
     console.log('signal', await signal);
-    process.exit(0);
+    clearInterval(alive);
 }
 if (isMainThread) main();
 else work();
