@@ -278,9 +278,16 @@ HOOK int pthread_setschedparam(pthread_t id, int policy, const struct sched_para
     return t ? (int)-policy_change(m, t, policy, param->sched_priority)
              : libc(pthread_setschedparam)(id, policy, param);
 }
+/* A goroutine with gort_attr.thread, of a program that knows gort: its kernel thread's. libc would
+ * ask by a number that the kernel does not know. */
+static int policy_here(int *policy, struct sched_param *param) {
+    *policy = (int)sys(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+    return (int)-sys(SYS_sched_getparam, 0, param, 0, 0, 0, 0);
+}
 HOOK int pthread_getschedparam(pthread_t id, int *policy, struct sched_param *param) {
     M *m;
     Thread *t = thread_meant(&m, 0, &id);
+    if (t == NULL && is_thread_to_libc() && id == pthread_self()) return policy_here(policy, param);
     if (t == NULL) return libc(pthread_getschedparam)(id, policy, param);
     *policy = policy_of(m, t, &param->sched_priority);
     return 0;
