@@ -264,6 +264,7 @@ struct M {
     long numbered;
     uint32_t syscalltick;
     int tid, clock;
+    int owner; /* tid, or the number of the goroutine it runs that is a thread to libc (body.c) */
     uint32_t id;
     uint32_t epoch; /* the run of gort_main it belongs to */
     uint32_t marks; /* sched.marks of that run */
@@ -437,7 +438,7 @@ typedef struct Sched {
     uint32_t poll_waiters;    /* Gs waiting for a descriptor */
     uint32_t main_exited;     /* gort_exit in main */
     uint32_t procs_fixed;     /* the program has chosen the number of Ps itself */
-    uint32_t signal_channels; /* gort_signal_notify registrations: no deadlock while there is one */
+    uint32_t signal_channels; /* gort_signal_notify, sigwait: no deadlock while there is one */
     uint64_t next_id;
     M *main_by; /* the caller of gort_main, while it starts goroutine 1 */
     uint64_t threads_created;

@@ -7,7 +7,10 @@
  * other goroutines may run (GORT_SIM=seed:n), and the least n found that still fails is shown: its
  * list of switches, and what the program printed.
  *
- * It needs nothing of the library, only the two variables that the library reads.
+ * With --hook FILE, as gort-run --explore calls it, the program is one that was made for threads:
+ * FILE is libgort-hook.so, which makes them goroutines. --seed runs one seed, and hides nothing.
+ *
+ * It needs nothing of the library, only the variables that the library reads.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +34,8 @@
 #define ALL UINT64_MAX
 
 static char **program;
-static int *cannot_run; /* shared with the children: the error of exec; 0: none */
+static int *cannot_run;  /* shared with the children: the error of exec; 0: none */
+static const char *hook; /* a path; NULL: the program calls gort_main */
 static uint64_t seeds = 1000, first = 1;
 static int jobs = 1, limit = 20; /* seconds of real time for one run */
 
@@ -56,6 +60,7 @@ static _Noreturn void usage(int status) {
             "  --first S     first seed (1)\n"
             "  --jobs J      runs at the same time (1)\n"
             "  --timeout T   seconds for one run (20)\n"
+            "  --seed S      one run with this seed, or S:N as shown for one that failed\n"
             "Exit status: 0 all seeds passed, 1 a seed failed, 2 nothing could be run, or\n"
             "not in a simulation.\n");
     exit(status);
@@ -63,24 +68,39 @@ static _Noreturn void usage(int status) {
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-/* In the child. Without randomized addresses no run depends on them. */
+/* As tools/gort-run does. */
+static void preload(void) {
+    const char *more = getenv("LD_PRELOAD");
+    char *all;
+    if (asprintf(&all, "%s%s%s", hook, more ? ":" : "", more ? more : "") < 0) _exit(127);
+    setenv("LD_PRELOAD", all, 1);
+    setenv("GORT_THREADS", "1", 1);
+}
+
+/* Without randomized addresses no run depends on them. */
+static void become_program(const char *seed) {
+    setenv("GORT_SIM", seed, 1);
+    if (hook) preload();
+    personality(ADDR_NO_RANDOMIZE);
+    execvp(program[0], program);
+    *cannot_run = errno;
+}
+
+/* In the child. */
 static _Noreturn void become(uint64_t seed, uint64_t yields, const char *log, int out, pid_t by) {
     char value[64];
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a run that would never end does not outlive us */
     if (getppid() != by) _exit(1);
     int n = snprintf(value, sizeof value, "%" PRIu64, seed);
     if (yields != ALL) snprintf(value + n, sizeof value - (size_t)n, ":%" PRIu64, yields);
-    setenv("GORT_SIM", value, 1);
     if (log) setenv("GORT_SIM_LOG", log, 1);
     else unsetenv("GORT_SIM_LOG");
-    personality(ADDR_NO_RANDOMIZE);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     int null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(out >= 0 ? out : null, 1);
     dup2(out >= 0 ? out : null, 2);
-    execvp(program[0], program);
-    *cannot_run = errno;
+    become_program(value);
     _exit(127);
 }
 
@@ -148,6 +168,10 @@ static void look_at_clocks(Run *runs) {
         }
 }
 
+static void say_cannot_run(void) {
+    fprintf(stderr, "gort-explore: cannot run %s: %s\n", program[0], strerror(*cannot_run));
+}
+
 /* A run that has ended, or NULL. */
 static Run *reap(Run *runs, int *status) {
     for (int i = 0; i < jobs; i++)
@@ -178,7 +202,7 @@ static bool explore(uint64_t *bad, uint64_t *tried) {
         running--, done++;
         r->pid = 0;
         if (*cannot_run) {
-            fprintf(stderr, "gort-explore: cannot run %s: %s\n", program[0], strerror(*cannot_run));
+            say_cannot_run();
             exit(2);
         }
         if (failed(status) && (!found || r->seed < *bad)) *bad = r->seed, found = true;
@@ -262,7 +286,7 @@ static void report(uint64_t seed, uint64_t tried) {
     show(log, 100);
     printf("\nThe program said:\n");
     show(text, 60);
-    printf("\nAgain: GORT_SIM=%" PRIu64, seed);
+    printf("\nAgain: %s%" PRIu64, hook ? "gort-run --explore --seed " : "GORT_SIM=", seed);
     if (yields != ALL) printf(":%" PRIu64, yields);
     for (char **p = program; *p; p++) printf(" %s", *p);
     printf("\n");
@@ -282,16 +306,35 @@ static uint64_t number(const char *s) {
     return n;
 }
 
+static _Noreturn void run_one(const char *seed) {
+    char *end;
+    strtoull(seed, &end, 0);
+    if (*end == ':') strtoull(end + 1, &end, 0);
+    if (end == seed || *end) {
+        fprintf(stderr, "gort-explore: not a seed: %s\n", seed);
+        usage(2);
+    }
+    become_program(seed);
+    say_cannot_run();
+    exit(2);
+}
+
 int main(int argc, char **argv) {
     int n = 0;
+    const char *one = NULL;
     program = calloc((size_t)argc + 1, sizeof *program);
     if (program == NULL) return 2;
     for (int i = 1; i < argc; i++) {
         const char *s = argv[i];
-        if (strcmp(s, "--") == 0) {
+        if (hook && n > 0) {
+            program[n++] = argv[i]; /* as everything behind a program that gort-run runs */
+        } else if (strcmp(s, "--") == 0) {
             while (++i < argc) program[n++] = argv[i];
         } else if (strcmp(s, "--help") == 0) usage(0);
         else if (n == 0 && strcmp(s, "-h") == 0) usage(0);
+        else if (strcmp(s, "--hook") == 0) hook = argv[++i];
+        else if (strcmp(s, "--seed") == 0) one = argv[++i];
+        else if (hook && strcmp(s, "-n") == 0) seeds = number(argv[++i]);
         else if (strcmp(s, "--seeds") == 0) seeds = number(argv[++i]);
         else if (strcmp(s, "--first") == 0) first = number(argv[++i]);
         else if (strcmp(s, "--jobs") == 0) jobs = (int)number(argv[++i]);
@@ -304,10 +347,11 @@ int main(int argc, char **argv) {
     cannot_run =
         mmap(NULL, sizeof *cannot_run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (cannot_run == MAP_FAILED) return 2;
+    if (one) run_one(one);
     uint64_t bad = 0, tried;
     if (!simulates()) {
-        fprintf(stderr, "gort-explore: no simulation ran: %s does not call gort_main\n",
-                program[0]);
+        fprintf(stderr, "gort-explore: no simulation ran: %s %s\n", program[0],
+                hook ? "does not load the hook" : "does not call gort_main");
         return 2;
     }
     if (explore(&bad, &tried)) {

@@ -6,6 +6,7 @@
 #include "api/hookcalls.h"
 #include "base/env.h"
 #include "base/san.h"
+#include "base/upstairs.h"
 #include "sync/sema.h"
 #include "io/close.h"
 #include "sched/body.h"
@@ -56,6 +57,7 @@ static bool hook_in_sharing_child(void) { return !in_forked_child() && in_any_ch
 static const char *function_at(const void *pc) { return symbol_of((uintptr_t)pc).name; }
 
 static bool hook_yield(void) {
+    if (unlikely(sim_on)) return sim_yield();
     M *m = enter();
     bool others = work_waits(m->p);
     leave(m);
@@ -95,17 +97,30 @@ static void hook_owe_number(int fd) {
 }
 
 static bool *tell_retakes; /* the hook's; NULL: no hook */
+static void (*tell_sim)(bool simulated);
 
 void hook_begin(void) {
     if (tell_retakes) store_rlx(tell_retakes, retake_works && settings.retake != 1 && !sim_on);
+    if (tell_sim) tell_sim(sim_on);
 }
 
-static void hook_attach(bool *retakes, DescNote *notes, void (*pay)(M *m)) {
+static void hook_attach(bool *retakes, DescNote *notes, void (*pay)(M *m),
+                        void (*tell)(bool simulated), const void *(*mutex_of)(G *gp, int *holder)) {
     tell_retakes = retakes;
+    tell_sim = tell;
+    upstairs.mutex_of = mutex_of;
     hook_pay = pay;
     hook_begin();
     store_rlx(&desc_notes, notes);
 }
+
+/* The hook has made it (m.h: own_thread counts its own). */
+static void hook_thread_is_ours(void) {
+    add_rlx(&sched.threads, 1);
+    m_is_ours();
+}
+
+static void hook_signal_wait(int more) { add_seq(&sched.signal_channels, (uint32_t)more); }
 
 static void (*values_forked)(void *);
 
@@ -200,6 +215,9 @@ EXPORT const HookCore *gort_hook_core(void) {
         .sleep_until = pthread_sleep_until,
         .ready = ready,
         .yield = hook_yield,
+        .signal_wait = hook_signal_wait,
+        .sim_point = sim_hooked,
+        .sim_elapsed = sim_elapsed,
         .guarded = arch_call_guarded,
         .jumped = exit_hook_jumped,
         .stay_begin = soft_begin,
@@ -245,7 +263,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .end_call = preempt_end_call,
         .context_sp = arch_context_sp,
         .raw_sigaction = body_sigaction,
-        .m_is_ours = m_is_ours,
+        .m_is_ours = hook_thread_is_ours,
         .body_cpu = body_cpu,
         .rename = g_rename,
         .function_at = function_at,

@@ -41,7 +41,10 @@ typedef struct HookCore {
     M *(*park_until)(M *m, Lock *l, int reason, int64_t deadline, uint32_t ticket, bool *timed_out);
     int (*sleep_until)(int64_t deadline); /* -EINTR: a signal came (body.h) */
     void (*ready)(M *m, G *gp);
-    bool (*yield)(void);                            /* false: no goroutine wants to run */
+    bool (*yield)(void);           /* false: no goroutine wants to run */
+    void (*signal_wait)(int more); /* of threads that wait for a signal: no deadlock */
+    void (*sim_point)(void);       /* others may run first */
+    int64_t (*sim_elapsed)(void);  /* virtual time since the beginning */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
     void (*jumped)(void);                           /* likewise */
 
@@ -51,8 +54,10 @@ typedef struct HookCore {
     void (*stay_end)(void);
 
     /* Once, when the hook is loaded. retakes: set now and when a runtime begins, to whether the
-     * monitor takes the P of an unannounced call that sleeps; notes: for desc_note(). */
-    void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m));
+     * monitor takes the P of an unannounced call that sleeps; notes: for desc_note(); tell_sim:
+     * likewise, whether the runtime is a simulation; mutex_of: upstairs.h. */
+    void (*attach)(bool *retakes, DescNote *notes, void (*pay)(M *m),
+                   void (*tell_sim)(bool simulated), const void *(*mutex_of)(G *gp, int *holder));
     /* Likewise. end: the current goroutine ends and has values (Stack.values); lost: the values of
      * a goroutine that was stopped for good; forked: in a child, those of its maker. */
     void (*attach_values)(void (*end)(void), void (*lost)(void *values),

@@ -53,6 +53,9 @@ typedef struct Upstairs {
     const Inspection *inspection;
     /* inspect: gp is made ready while a profile of waits is taken, or a trace (blockprof.c) */
     void (*waited)(M *m, G *gp, uintptr_t pc);
+    /* hook: the mutex of the program's that gp waits for, and the number of the thread that holds
+     * it; NULL: it waits for another thing. Nothing moves (deadlock.c) */
+    const void *(*mutex_of)(G *gp, int *holder);
     /* api: a child of fork, before it is one: the hook's values go to the thread */
     void (*forked)(void);
     /* gc: memory that a collector looks into; its threads; a thread of ours begins and ends */

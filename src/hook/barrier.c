@@ -114,6 +114,7 @@ static void barrier_sleep(Arrival *a) {
 }
 
 HOOK int pthread_barrier_wait(pthread_barrier_t *barrier) {
+    POINT(pthread_barrier_wait);
     Arrival a = {.hook = {.abandon = barrier_retract}, .b = barrier_ours(barrier)};
     if (a.b == NULL) return libc(pthread_barrier_wait)(barrier);
     if (here()) barrier_park(&a);

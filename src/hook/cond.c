@@ -66,13 +66,15 @@ static long cond_in_libc(void *arg) {
 }
 
 INLINE int cond_hooked(CondWait k) {
+    POINT(pthread_cond_wait);
     if (!here()) return (int)cond_in_libc(&k);
     unsigned flags = load_rlx(&k.c->__data.__wrefs);
     clockid_t own = flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     clockid_t clock = k.clocked ? k.clock : own;
     if (k.at && (!valid_time(k.at) || !valid_clock(clock))) return EINVAL;
     if (flags & COND_SHARED) return (int)stay_blocking(cond_in_libc, &k);
-    return cond_park(k.c, k.mutex, k.at ? clock_deadline(clock, k.at) : GORT_FOREVER);
+    return keeping_frame(
+        cond_park(k.c, k.mutex, k.at ? clock_deadline(clock, k.at) : GORT_FOREVER));
 }
 
 HOOK int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict mutex) {
@@ -94,11 +96,13 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *res
 static bool cond_has_waiters(pthread_cond_t *c) { return load_rlx(&waitq_bucket(c)->count) != 0; }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {
+    POINT(pthread_cond_signal);
     if (cond_has_waiters(c) && waitq_wake(c, false)) return 0;
     return libc(pthread_cond_signal)(c);
 }
 
 HOOK int pthread_cond_broadcast(pthread_cond_t *c) {
+    POINT(pthread_cond_broadcast);
     if (cond_has_waiters(c)) waitq_wake(c, true);
     return libc(pthread_cond_broadcast)(c);
 }

@@ -17,7 +17,8 @@
  * other); in any memory the kernel may, at the end of a thread (CLONE_CHILD_CLEARTID, robust
  * lists). So its waiter looks at the word at intervals that double up to 16 ms, and then asks once
  * whether the memory is shared at all. If not, only the kernel is left, and the intervals grow to
- * 128 ms. A wake-up by another process that does not change the word is lost.
+ * 128 ms; without end where all threads of the program are goroutines. A wake-up by another process
+ * that does not change the word is lost.
  *
  * FUTEX_LOCK_PI belongs to a thread's number: a goroutine waits in gort_blocking. FUTEX_REQUEUE and
  * FUTEX_WAKE_OP wake all goroutines that they might concern, which a futex's waiter has to expect.
@@ -146,7 +147,8 @@ static int memory_is(const void *at) {
     Answer a = {.at = (uintptr_t)at, .last = UINTPTR_MAX};
     int r = answer_get(a.at);
     if (r != ASK) return r;
-    gort_blocking(maps_read, &a);
+    if (known.simulated) maps_read(&a); /* nobody runs meanwhile */
+    else gort_blocking(maps_read, &a);
     a.until = deadline_after(ANSWER_LASTS);
     answer_put(&a);
     return a.is_private ? PRIVATE : SHARED;
@@ -204,9 +206,10 @@ static long futex_park_and_look(const Futex *f, int64_t deadline) {
         if (interrupted()) return waitq_leave(&w) ? 0 : -EINTR;
         if (pause == PAUSE_MOST && whose == LATER) {
             whose = memory_is(f->word);
-            if (whose == PRIVATE) most = PAUSE_PRIVATE;
+            if (whose == PRIVATE) most = load_rlx(&known.sees_all) ? GORT_FOREVER : PAUSE_PRIVATE;
         }
-        if (pause < most) pause *= 2;
+        if (most == GORT_FOREVER) pause = most;
+        else if (pause < most) pause *= 2;
     }
     return waitq_leave(&w) || !same ? 0 : -ETIMEDOUT;
 }
@@ -266,6 +269,7 @@ static COLD long futex2_wake(uint32_t *word, unsigned long bits, int most, unsig
 }
 
 static COLD long futex(Futex *f) {
+    POINT(syscall);
     switch (futex_command(f)) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:

@@ -44,6 +44,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -91,7 +92,8 @@ int capset(void *header, const void *data); /* of libc, without a header there *
     X(pthread_cancel) X(pthread_testcancel) X(pthread_setcancelstate) \
     X(pthread_setcanceltype) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
-    X(pthread_cond_signal) X(pthread_cond_broadcast)
+    X(pthread_cond_signal) X(pthread_cond_broadcast) \
+    X(gettimeofday) X(time) X(clock) X(timespec_get)
 /* clang-format on */
 
 /* libc's own functions, each beside the word of its test. libc_syms.c finds them. */
@@ -121,12 +123,15 @@ COLD void *libc_find(const char *name);
 #endif
 
 #define NO_TLS 1       /* the core is not known yet; no aligned word has this distance */
+#define SIMULATED 3    /* in a name's word: each call is a point of choice (points.c) */
 typedef struct Known { /* one cache line */
     long tls;          /* the core's tls_runner */
     long tls_vforks;   /* core's */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
     bool retakes;                        /* the core tells */
+    bool sees_all;                       /* none of them is libc's own: each release is seen */
+    bool simulated;                      /* the core tells */
     bool threads;                        /* the program's threads are goroutines (src/threads) */
     uint32_t doubt;                      /* connect.c */
     uintptr_t allocator, allocator_size; /* threadkeys.c */
@@ -134,8 +139,14 @@ typedef struct Known { /* one cache line */
 extern Known known;
 
 /* The M of a thread that runs goroutines, also inside the runtime; NULL: any other thread. */
-INLINE M *runner_at(long at) { return likely(at != NO_TLS) ? ARCH_TLS_AT(at) : NULL; }
-#define runner(name) runner_at(real.name.tls)
+INLINE M *runner_at(long at) { return likely(!(at & 1)) ? ARCH_TLS_AT(at) : NULL; }
+COLD M *runner_at_point(long at, bool may_switch); /* points.c */
+#define runner_from(name, by_allocator)                        \
+    (likely(!(real.name.tls & 1)) ? ARCH_TLS_AT(real.name.tls) \
+                                  : runner_at_point(real.name.tls, !(by_allocator)))
+#define runner(name) runner_from(name, called_by_allocator())
+/* In a function that has no need of runner(). */
+#define POINT(name) (void)(unlikely(real.name.tls & 1) && runner(name))
 
 INLINE uintptr_t stack_pointer(void) {
 #ifdef __x86_64__
@@ -321,7 +332,8 @@ struct WaitEntry {
     bool naps; /* the waiter's own: a deadline that passes leaves the entry queued */
 };
 
-#define WAIT_ENDS 0x100 /* with a reason of waitq_acquire: a handler ends it, EINTR */
+#define WAIT_ENDS 0x100   /* with a reason of waitq_acquire: a handler ends it, EINTR */
+#define WAIT_SHARED 0x200 /* likewise: another process, or the kernel, may release, unseen */
 #define EVERY_BIT UINT32_MAX
 #define NO_BIT 0
 /* From here on a waker with one of these bits hits w. */
@@ -362,7 +374,15 @@ INLINE void released(const void *addr, bool all) {
 }
 
 /* Tries until the attempt gives something other than EBUSY, or the deadline has passed (ETIMEDOUT):
- * after each hit, and at intervals, as libc or another process may release. On a goroutine. */
+ * after each hit, and at intervals where libc, on a thread of its own, or another process
+ * (WAIT_SHARED) may release. On a goroutine. */
+/* The call, by a function whose frame stays for dumps: the name that the program called. */
+#define keeping_frame(call)                 \
+    ({                                      \
+        __typeof__(call) kept_ = (call);    \
+        __asm__ volatile("" : "+r"(kept_)); \
+        kept_;                              \
+    })
 #define PAUSE_FIRST GORT_MS
 #define PAUSE_MOST (16 * GORT_MS)
 typedef int try_fn(void *object);
@@ -370,7 +390,15 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
 /* Likewise a cancellation point, which a signal's handler ends: EINTR; without a deadline only one
  * without SA_RESTART, as the kernel has it. */
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline);
+/* A thread of libc's own begins: from now on waiters look at intervals. */
+void waitq_sees_less(void);
+/* What gp waits for; NULL: nothing here. While nothing moves. */
+const void *waitq_place(const G *gp);
 bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
+
+/* ---- simulation (points.c) ------------------------------------------------------------------- */
+
+void points_tell(bool simulated); /* the core, when a runtime begins */
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
@@ -421,6 +449,7 @@ INLINE bool is_thread_to_libc(void) {
     return gp && has_body(gp);
 }
 /* Changes a MARKED mutex's owner, around a libc function that unlocks and locks as the thread. */
+const void *mutex_waited_for(G *gp, int *holder); /* upstairs.h */
 void mutex_lend(pthread_mutex_t *mutex, int from, int to);
 
 #endif

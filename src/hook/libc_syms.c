@@ -65,14 +65,13 @@ static __attribute__((constructor(101))) void hook_load(void) {
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
         known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
-        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, pay_all);
+        c->attach(&known.retakes, (DescNote *)(void *)fd_hints, pay_all, points_tell,
+                  mutex_waited_for);
         allocator_find();
         c->attach_values(values_run_out, values_free, values_to_thread);
         known.tls_vforks = c->tls_vforks;
         known.tls = c->tls_runner;
-#define TELL(name) real.name.tls = c->tls_runner;
-        EVERY_NAME(TELL)
-#undef TELL
+        points_tell(known.simulated);
         handlers_adopt();
     }
 }

@@ -41,6 +41,12 @@ static int mutex_class(pthread_mutex_t *mutex) {
     return !owned ? COMMON : kind & MUTEX_SHARED ? BOUND : MARKED;
 }
 
+/* The kernel, or another process, may release it. */
+static int mutex_unseen(pthread_mutex_t *mutex) {
+    int kind = load_rlx(&mutex->__data.__kind);
+    return kind & (MUTEX_ROBUST | MUTEX_INHERIT | MUTEX_SHARED) ? WAIT_SHARED : 0;
+}
+
 static int mutex_owner(pthread_mutex_t *mutex) { return load_rlx(&mutex->__data.__owner); }
 
 /* As libc's trylock. */
@@ -147,7 +153,7 @@ static int mutex_try_spin(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadl
 static NOINLINE int mutex_lock_owned(pthread_mutex_t *mutex, try_fn *attempt, int64_t deadline) {
     int r = attempt(mutex);
     if (r != EBUSY) return r;
-    return here() ? waitq_acquire(mutex, attempt, WAIT_MUTEX, deadline)
+    return here() ? waitq_acquire(mutex, attempt, WAIT_MUTEX | mutex_unseen(mutex), deadline)
                   : mutex_try_spin(mutex, attempt, deadline);
 }
 
@@ -163,18 +169,28 @@ INLINE int mutex_class_here(pthread_mutex_t *mutex) {
     return class != COMMON && is_thread_to_libc() ? KNOWN : class;
 }
 
-HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
+static NOINLINE int mutex_lock_waits(pthread_mutex_t *mutex, bool by_allocator) {
+    M *m = runner_from(pthread_mutex_lock, by_allocator);
     int class = mutex_class_here(mutex);
-    if (unlikely(class != COMMON)) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
-    M *m = runner(pthread_mutex_lock);
+    if (class != COMMON) return mutex_lock_owned(mutex, mutex_tries[class], GORT_FOREVER);
     if (m == NULL) return libc(pthread_mutex_lock)(mutex);
-    int r = mutex_is_common(mutex) ? mutex_take_free(mutex, m->tid) : mutex_libc_try(mutex);
-    if (likely(r != EBUSY)) return r;
-    return here() ? waitq_acquire(mutex, mutex_libc_try, WAIT_MUTEX, GORT_FOREVER)
-                  : libc(pthread_mutex_lock)(mutex);
+    int r = mutex_is_common(mutex) ? mutex_take_free(mutex, m->owner) : mutex_libc_try(mutex);
+    if (r != EBUSY) return r;
+    return !by_allocator && here() ? waitq_acquire(mutex, mutex_libc_try,
+                                                   WAIT_MUTEX | mutex_unseen(mutex), GORT_FOREVER)
+                                   : libc(pthread_mutex_lock)(mutex);
+}
+
+HOOK int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    M *m = runner_at(real.pthread_mutex_lock.tls);
+    if (likely(m != NULL) && mutex_is_common(mutex) &&
+        likely(mutex_take_free(mutex, m->owner) == 0))
+        return 0;
+    return keeping_frame(mutex_lock_waits(mutex, called_by_allocator()));
 }
 
 HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+    POINT(pthread_mutex_trylock);
     int class = mutex_class_here(mutex);
     if (likely(class == COMMON)) return libc(pthread_mutex_trylock)(mutex);
     if (class == KNOWN) return libc(pthread_mutex_trylock)(mutex);
@@ -199,20 +215,22 @@ static int mutex_lock_until(pthread_mutex_t *mutex, int class, clockid_t clock,
 
 HOOK int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
                                  const struct timespec *restrict at) {
+    POINT(pthread_mutex_timedlock);
     int class = mutex_class_here(mutex);
     if (class == COMMON && mutex_take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_timedlock)(mutex, at);
-    return mutex_lock_until(mutex, class, CLOCK_REALTIME, at);
+    return keeping_frame(mutex_lock_until(mutex, class, CLOCK_REALTIME, at));
 }
 
 HOOK int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
                                  const struct timespec *restrict at) {
+    POINT(pthread_mutex_clocklock);
     int class = mutex_class_here(mutex);
     if (class == COMMON && !maybe_here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
     if (!valid_clock(clock)) return EINVAL;
     if (class == COMMON && mutex_take_first(mutex)) return 0;
     if (class == COMMON && !here()) return libc(pthread_mutex_clocklock)(mutex, clock, at);
-    return mutex_lock_until(mutex, class, clock, at);
+    return keeping_frame(mutex_lock_until(mutex, class, clock, at));
 }
 
 /* If this goroutine does not hold a MARKED one, libc unlocks it, or reports EPERM. */
@@ -224,7 +242,9 @@ static NOINLINE int mutex_unlock_owned(pthread_mutex_t *mutex, int class) {
 }
 
 HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
-    if (mutex_is_common(mutex) && runner(pthread_mutex_unlock)) return mutex_release(mutex);
+    if (mutex_is_common(mutex) && runner_at(real.pthread_mutex_unlock.tls))
+        return mutex_release(mutex);
+    POINT(pthread_mutex_unlock);
     int class = mutex_class_here(mutex);
     return likely(class == COMMON) ? mutex_release_libc(mutex) : mutex_unlock_owned(mutex, class);
 }
@@ -232,4 +252,10 @@ HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex) {
 void mutex_lend(pthread_mutex_t *mutex, int from, int to) {
     if (mutex_class_here(mutex) == MARKED && mutex_owner(mutex) == from)
         store_rlx(&mutex->__data.__owner, to);
+}
+
+const void *mutex_waited_for(G *gp, int *holder) {
+    const pthread_mutex_t *mutex = waitq_place(gp);
+    if (mutex) *holder = load_rlx(&mutex->__data.__owner);
+    return mutex;
 }

@@ -20,7 +20,9 @@ static bool rwlock_prefers_writers(pthread_rwlock_t *lock) {
 }
 static int rwlock_acquire(pthread_rwlock_t *lock, try_fn *attempt, int reason, int64_t deadline) {
     WaitEntry announced;
-    if (reason != WAIT_RWMUTEX_W || !rwlock_prefers_writers(lock))
+    bool writes = reason == WAIT_RWMUTEX_W;
+    if (lock->__data.__shared) reason |= WAIT_SHARED;
+    if (!writes || !rwlock_prefers_writers(lock))
         return waitq_acquire(lock, attempt, reason, deadline);
     waitq_join(&announced, lock, NO_BIT);
     int r = waitq_acquire(lock, attempt, reason, deadline);
@@ -62,8 +64,9 @@ HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_rdlock)) return libc(pthread_rwlock_rdlock)(lock);
     int r = rwlock_try_read(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? rwlock_acquire(lock, rwlock_try_read, WAIT_RWMUTEX_R, GORT_FOREVER)
-                  : libc(pthread_rwlock_rdlock)(lock);
+    return here()
+               ? keeping_frame(rwlock_acquire(lock, rwlock_try_read, WAIT_RWMUTEX_R, GORT_FOREVER))
+               : libc(pthread_rwlock_rdlock)(lock);
 }
 
 /* What libc has said to a writer that cannot park: a thread, a G that is pinned or blocking. */
@@ -77,11 +80,13 @@ HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
     if (!runner(pthread_rwlock_wrlock)) return libc(pthread_rwlock_wrlock)(lock);
     int r = rwlock_try_write(lock);
     if (likely(r != EBUSY)) return r;
-    return here() ? rwlock_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER)
-                  : rwlock_written_in_libc(lock, libc(pthread_rwlock_wrlock)(lock));
+    return here()
+               ? keeping_frame(rwlock_acquire(lock, rwlock_try_write, WAIT_RWMUTEX_W, GORT_FOREVER))
+               : rwlock_written_in_libc(lock, libc(pthread_rwlock_wrlock)(lock));
 }
 
 HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
+    POINT(pthread_rwlock_trywrlock);
     int r = rwlock_try_write(lock);
     return r == EDEADLK ? EBUSY : r;
 }
@@ -99,30 +104,33 @@ HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
                                     const struct timespec *restrict at) {
     if (runner(pthread_rwlock_timedrdlock) && rwlock_try_read(lock) == 0) return 0;
     if (!here()) return libc(pthread_rwlock_timedrdlock)(lock, at);
-    return rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at);
+    return keeping_frame(rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, CLOCK_REALTIME, at));
 }
 
 HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
                                     const struct timespec *restrict at) {
+    POINT(pthread_rwlock_clockrdlock);
     if (!here()) return libc(pthread_rwlock_clockrdlock)(lock, clock, at);
-    return rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, clock, at);
+    return keeping_frame(rwlock_until(lock, rwlock_try_read, WAIT_RWMUTEX_R, clock, at));
 }
 
 HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
                                     const struct timespec *restrict at) {
     if (runner(pthread_rwlock_timedwrlock) && rwlock_try_write(lock) == 0) return 0;
     if (!here()) return rwlock_written_in_libc(lock, libc(pthread_rwlock_timedwrlock)(lock, at));
-    return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at);
+    return keeping_frame(rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, CLOCK_REALTIME, at));
 }
 
 HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
                                     const struct timespec *restrict at) {
+    POINT(pthread_rwlock_clockwrlock);
     if (!here())
         return rwlock_written_in_libc(lock, libc(pthread_rwlock_clockwrlock)(lock, clock, at));
-    return rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, clock, at);
+    return keeping_frame(rwlock_until(lock, rwlock_try_write, WAIT_RWMUTEX_W, clock, at));
 }
 
 HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
+    POINT(pthread_rwlock_unlock);
     int writer = load_rlx(&lock->__data.__cur_writer);
     M *m = unlikely(writer != 0) ? runner_at(known.tls) : NULL;
     if (m && writer == owner_mark()) store_rlx(&lock->__data.__cur_writer, m->tid);

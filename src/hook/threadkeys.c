@@ -155,7 +155,7 @@ static NOINLINE void *value_of_thread(const G *gp, const Value *v, pthread_key_t
 }
 
 HOOK void *pthread_getspecific(pthread_key_t key) {
-    G *gp = key_owner(runner(pthread_getspecific), key);
+    G *gp = key_owner(runner_at(real.pthread_getspecific.tls), key);
     if (gp == NULL) return libc(pthread_getspecific)(key);
     Value *v = value_find(gp->stack->values, key);
     if (likely(v && v->value && v->word == load_rlx(&keys[key].word))) return v->value;
@@ -175,7 +175,7 @@ static NOINLINE int value_set(G *gp, Value *v, pthread_key_t key, uintptr_t valu
 }
 
 HOOK int pthread_setspecific(pthread_key_t key, const void *value) {
-    G *gp = key_owner(runner(pthread_setspecific), key);
+    G *gp = key_owner(runner_at(real.pthread_setspecific.tls), key);
     if (gp == NULL) return libc(pthread_setspecific)(key, value);
     Value *v = value_find(gp->stack->values, key);
     if (unlikely(v == NULL) || unlikely(gp->lock_depth > 0))

@@ -144,6 +144,13 @@ void waitq_pay(M *m) {
             waitq_wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
 }
 
+const void *waitq_place(const G *gp) {
+    for (const WaitBucket *b = waitq_table; b < waitq_table + WAITQ_BUCKETS; b++)
+        for (const WaitEntry *w = b->life == core->life() ? b->first : NULL; w; w = w->next)
+            if (w->gp == gp && w->parked) return w->addr;
+    return NULL;
+}
+
 bool waitq_announced(const void *addr) {
     WaitBucket *b = waitq_bucket(addr);
     if (load_rlx(&b->count) == 0 || hook_in_child()) return false;
@@ -155,6 +162,15 @@ bool waitq_announced(const void *addr) {
     core->unlock(&b->lock);
     core->leave_anywhere(m);
     return w != NULL;
+}
+
+void waitq_sees_less(void) {
+    if (!load_rlx(&known.sees_all)) return;
+    M *m = core->enter();
+    store_seq(&known.sees_all, false);
+    for (WaitBucket *b = waitq_table; b < waitq_table + WAITQ_BUCKETS; b++)
+        waitq_wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
+    core->leave(m);
 }
 
 /* A signal has ended a wait. EINTR: the call with it; else its handlers have run. */
@@ -174,7 +190,8 @@ static int waitq_attempts(void *object, try_fn *attempt, int reason, int64_t dea
             if (waitq_leave(&w) && r != 0) waitq_wake(object, false); /* pass the hit on */
             break;
         }
-        int64_t soon = deadline_after(pause);
+        bool seen = !(reason & WAIT_SHARED) && load_rlx(&known.sees_all);
+        int64_t soon = seen ? GORT_FOREVER : deadline_after(pause);
         if (waitq_wait(&w, reason & 0xff, soon < deadline ? soon : deadline))
             pause = PAUSE_FIRST / 2;
         if ((r = attempt(object)) != EBUSY) break;

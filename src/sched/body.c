@@ -50,6 +50,7 @@
 #include "sched/preempt.h"
 #include "sched/schedule.h"
 #include "sched/sched.h"
+#include "sched/sim.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -61,6 +62,7 @@
 M body_home;
 body_nudged_fn *body_nudged;
 body_attends_fn *body_attends;
+bool body_leads;
 
 #ifdef __GLIBC__
 
@@ -450,7 +452,7 @@ Stack *body_take(size_t size, int *error) {
         Body *b = pop_sized(&bodies.ready, stack_custom_span(size), false);
         if (b) return stack_of(b);
         M *m = enter();
-        bool announced = !m->plain && unfinished(m) == NULL;
+        bool announced = !m->plain && unfinished(m) == NULL && !sim_on; /* else nobody runs */
         leave(m);
         *error = (int)(announced ? gort_blocking(make_body, &size) : make_body(&size));
         if (*error < 0) return NULL;
@@ -520,6 +522,7 @@ int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) {
     m_unadopt();
     go_on_as(d, b);
     if (b->refused) return b->refused;
+    body_leads = true;
     goroutine_goes_on();
     *__errno_location() = err;
     return 0;
@@ -592,6 +595,7 @@ void body_wear(M *m, G *gp) {
     *b->runner = b->signals.alone ? NULL : m;
     exchange_words(m, b);
     m->detour = gp;
+    m->owner = b->tid;
     arch_tp_set(b->tp);
     if (b->signals.mask != 0) wear_signals(m, &b->signals);
 }
@@ -602,6 +606,7 @@ void body_doff(M *m, G *gp) {
     exchange_words(m, b);
     if (unlikely(load_rlx(&bodies_timed))) slice_timed(NULL, b);
     m->detour = m->lockedg;
+    m->owner = m->tid;
     if (b->signals.mask != 0) store_rlx(&b->signals.worn, NULL);
     if (unlikely(load_rlx(&m->attn) & ATTN_SIGNAL)) and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
 }
@@ -611,7 +616,6 @@ void body_doff(M *m, G *gp) {
 void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {
     body_nudged = nudged;
     body_attends = attends;
-    add_rlx(&sched.signal_channels, 1); /* a program that only waits for a signal is not dead */
 }
 
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) {

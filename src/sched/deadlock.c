@@ -16,12 +16,21 @@
  *
  * The monitor looks twice, and the number of switches must not have moved in between.
  *
+ * Where the program's threads are goroutines (gort-run), a signal handler of its own may do the
+ * waking: by sem_post, or by leaving. Then there is no deadlock. In a simulation, which is not to
+ * be sent signals, only a handler of what the program's timers and children send counts.
+ *
  * Afterwards the monitor may sleep deeply only if it found something that LASTS: what ends that is
  * an M that takes a P, or sysmon_uncount(), and makes the monitor look again. What only MOVES (a
  * searcher without a P, a queued G, a P in flight) may end without: the monitor looks by itself.
  */
 #include "sched/deadlock.h"
 #include "base/upstairs.h"
+#include "sched/body.h"
+#include "sched/describe.h"
+#include "sched/g.h"
+#include "sched/sim.h"
+#include "unwind/symbols.h"
 #include "base/fatal.h"
 #include "sched/globalq.h"
 #include "sched/threadmaker.h"
@@ -31,6 +40,7 @@
 #include "os/linux/uring.h"
 #include "base/warn.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -86,12 +96,78 @@ static bool only_our_threads(void) {
     return all >= 0 && all <= ours + workers;
 }
 
+/* By what a thread does itself, or libc's own (32, 33). */
+static bool comes_from_inside(int signo) {
+    switch (signo) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGSYS:
+    case SIGABRT:
+    case SIGPIPE: return true;
+    default: return signo == 32 || signo == 33;
+    }
+}
+
+static bool counts_in_simulation(int signo) {
+    return signo == SIGALRM || signo == SIGVTALRM || signo == SIGPROF || signo == SIGCHLD ||
+           signo > 33;
+}
+
+static bool has_handler(int signo) {
+    struct sigaction now;
+    if (sigaction(signo, NULL, &now) < 0) return false; /* as the hook shows it */
+    if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return false;
+    return module_of((uintptr_t)now.sa_handler) != module_of((uintptr_t)has_handler);
+}
+
+static bool handler_may_wake(void) {
+    if (!body_leads) return false;
+    for (int signo = 1; signo < NSIG; signo++)
+        if (!comes_from_inside(signo) && (!sim_on || counts_in_simulation(signo)) &&
+            has_handler(signo))
+            return true;
+    return false;
+}
+
+static void print_thread(const char *before, G *gp) {
+    char name[32];
+    g_name(gp, name);
+    print_fd(2, "%sgoroutine %lu", before, gp->id);
+    Named entry = symbol_of(g_entry(gp));
+    if (name[0]) print_fd(2, " \"%s\"", name);
+    else if (entry.name) print_fd(2, " (%s)", entry.name);
+}
+
+static void print_holder(G *gp, void *tid) {
+    if (gp->id && load_rlx(&gp->status) != G_DEAD && has_body(gp) && body_tid(gp) == *(int *)tid)
+        print_thread(", which is held by ", gp);
+}
+
+/* All wait: nothing moves. */
+static void print_wait(G *gp, void *arg) {
+    const void *mutex;
+    int holder;
+    if (gp->id == 0 || load_rlx(&gp->status) != G_WAITING || gp->reason != WAIT_MUTEX ||
+        upstairs.mutex_of == NULL || (mutex = upstairs.mutex_of(gp, &holder)) == NULL)
+        return;
+    print_thread("", gp);
+    print_fd(2, " waits for mutex %p", mutex);
+    each_g(print_holder, &holder);
+    print_fd(2, "\n");
+}
+
 static NORETURN void report(void) {
     /* another thread reports already, and ends the process */
     while (!first_to_speak()) os_nap(GORT_SEC);
     if (load_rlx(&sched.main_exited) && gort_count() == 0)
         print_fd(2, "gort: fatal: no goroutines (main called gort_exit) - deadlock!\n");
-    else print_fd(2, "gort: fatal: all goroutines are asleep - deadlock!\n");
+    else
+        print_fd(2, "gort: fatal: all %s are asleep - deadlock!\n",
+                 body_leads ? "threads" : "goroutines");
+    each_g(print_wait, NULL);
     print_fd(2, "\n");
     if (upstairs.last_words) upstairs.last_words(0);
     if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout); /* all are asleep: nobody is inside */
@@ -102,7 +178,7 @@ bool dead_check(void) {
     uint64_t switches = p_switches();
     int what = what_can_wake();
     if (what != NOTHING) return what == MOVES;
-    if (somebody_left_behind() || !only_our_threads()) return true;
+    if (somebody_left_behind() || handler_may_wake() || !only_our_threads()) return true;
     os_nap(100 * GORT_US);
     if (what_can_wake() != NOTHING || somebody_left_behind() || !only_our_threads() ||
         p_switches() != switches)

@@ -165,7 +165,7 @@ static void drop_alt_stack(void) {
 /* m is the record of the calling thread. */
 static void know_thread(M *m) {
     tls_m = m;
-    m->tid = os_gettid();
+    m->tid = m->owner = os_gettid();
     m->clock = os_thread_clock(m->tid);
     m->tp = ARCH_THREAD_POINTER();
     m->errno_at = __errno_location();

@@ -16,6 +16,9 @@ M *sim_point(M *m);   /* a synchronisation point, in a section of depth 1: other
 G *sim_pick(M *m);    /* on g0: any runnable G. NULL: there is none */
 bool sim_idle(M *m);  /* on g0, no G is runnable. True: look again; false: wait in real time */
 NOINLINE void sim_call(void);
+void sim_hooked(void);     /* a hooked call of a program begins */
+bool sim_yield(void);      /* a hooked sched_yield: true */
+int64_t sim_elapsed(void); /* on the virtual clock, which goes on, since the runtime began */
 
 /* A synchronisation point for calls whose fast way opens no section. */
 #define SIM_POINT()                       \

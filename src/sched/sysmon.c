@@ -263,6 +263,7 @@ static void hammer(void) {
 }
 
 static void poll_network(int64_t now) {
+    if (sim_on) return; /* at each switch (sim.c) */
     int64_t last = load_rlx(&sched.polled_at);
     if (last == 0 || now - last < 10 * GORT_MS || load_rlx(&sched.poll_waiters) == 0) return;
     if (!__atomic_compare_exchange_n(&sched.polled_at, &last, now, false, __ATOMIC_SEQ_CST,

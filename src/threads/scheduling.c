@@ -525,6 +525,8 @@ HOOK int pthread_getcpuclockid(pthread_t id, clockid_t *clock) {
 }
 
 HOOK int clock_gettime(clockid_t clock, struct timespec *at) {
+    POINT(clock_gettime);
+    if (simulated() && clock_virtual(clock, at)) return 0;
     if (likely(clock >= 0 && clock != CLOCK_THREAD_CPUTIME_ID) || !as_goroutines())
         return libc(clock_gettime)(clock, at);
     int64_t ns = cpu_read(clock);

@@ -110,6 +110,13 @@ static void await_ends(Thread *t) {
     sigs_unlock(old);
 }
 
+static int sleep_for_signal(int64_t deadline) {
+    core->signal_wait(1);
+    int r = core->sleep_until(deadline);
+    core->signal_wait(-1);
+    return r;
+}
+
 /* A number; -EAGAIN: the deadline; -EINTR. The wait of a call that waits. */
 static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline) {
     struct timespec none = {0, 0};
@@ -119,7 +126,7 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
         r = kernel_wait(set, info, &none);
         if (r > 0) await_ends(t);
         if (r > 0) return r;
-        int ended = core->sleep_until(deadline);
+        int ended = sleep_for_signal(deadline);
         if (ended == 0 || load_rlx(&t->sig.cause) != 0) { /* a hint: ender_arm looks */
             if (ended == 0) catcher_settle(set);
             r = wait_take(t, set, info);
@@ -169,7 +176,7 @@ HOOK int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 
 static long until_handled(Thread *t, uint32_t handled) {
     while (t->sig.handled == handled) {
-        int r = core->sleep_until(GORT_FOREVER);
+        int r = sleep_for_signal(GORT_FOREVER);
         if (r < 0) return r;
     }
     return -EINTR;

@@ -11,6 +11,8 @@
  * frames. The program's first code calls libc's __libc_start_main, which stands here first: the
  * place is in its frame, above those of the program's own constructors, too.
  *
+ * A simulation (GORT_SIM) begins with main already.
+ *
  * A thread that a library's constructor makes before is the kernel's, and so are those that it
  * makes. Where a runtime cannot be, threads stay threads, and a line says so.
  */
@@ -73,11 +75,16 @@ bool threads_begin(void) {
     program.refused = r < 0;
     if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
     threads.on = r == 0;
+    known.sees_all = threads.on && !threads.others;
+    threads.simulated = threads.on && known.simulated;
     if (r == 0) thread_first_begins();
     return r == 0;
 }
 
+/* A simulation begins with main: its clocks are not to change while it looks at them. */
 static int main_instead(int argc, char **argv, char **env) {
+    const char *seed = core->env("GORT_SIM");
+    if (seed && *seed) threads_begin();
     return thread_first(program.main, argc, argv, env);
 }
 

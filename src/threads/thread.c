@@ -214,6 +214,7 @@ static void retire(Thread *t) {
     t->spent = !life_undone(t) || t->kernel;
     guard_change(t, false);
     tid_word_cleared(t);
+    name_shown(t, "spare thread");
     M *m = threads_lock();
     bool detached = t->detached;
     Will *will = t->will;
@@ -240,14 +241,20 @@ static bool will_accepted(Thread *t) {
 }
 
 static void life(Thread *t) {
-    name_shown(t, "");
-    t->gp->fn = (gort_fn *)(void (*)(void))t->fn; /* as dumps have it */
     cpu_begins(t);
     tid_word_is(t, &t->tid);
     guard_change(t, true);
     if (will_accepted(t)) thread_life(t);
     if (hook_in_child()) libc(pthread_exit)(t->result); /* the child's thread, and libc's */
     retire(t);
+}
+
+/* Between two lives it is nobody's, and no dump tells of it. */
+static void spare_hidden(Thread *t, bool hidden) {
+    M *m = core->enter(); /* preemption changes flags, too */
+    if (hidden) t->gp->flags |= GF_SYSTEM;
+    else t->gp->flags &= (uint8_t)~GF_SYSTEM;
+    core->leave(m);
 }
 
 static void shell(void *arg) {
@@ -257,11 +264,13 @@ static void shell(void *arg) {
     t->gp = runner_g();
     t->tid = core->body_tid(t->gp);
     signals_ready(t);
+    name_shown(t, "spare thread");
     thread_enter(t);
     gort_sem_release(&t->born, 1);
     for (;;) {
-        name_shown(t, "spare thread");
+        spare_hidden(t, true);
         gort_sem_acquire(&t->begin, 1);
+        spare_hidden(t, false);
         if (t->fn == NULL) break;
         life(t);
     }
@@ -323,7 +332,9 @@ static Thread *life_made(const pthread_attr_t *attr, int *detached) {
     return t;
 }
 
-int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg,
+               const void *caller) {
+    G *creator = runner_g();
     int detached, error;
     Will *will = will_of(attr, &error);
     if (error) return error;
@@ -346,16 +357,30 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     t->state = THREAD_LIVES;
     threads_unlock(m);
     *id = t->id;
+    t->gp->fn = (gort_fn *)(void (*)(void))fn; /* as dumps have it */
+    name_shown(t, ""); /* here: its maker may give it a name before it runs */
+    t->gp->created_at = (uintptr_t)caller;
+    t->gp->parent = creator ? (uint32_t)creator->id : 0;
     gort_sem_release(&t->begin, 1);
     if (will) gort_sem_acquire(&t->born, 1);
     return error;
 }
 
+/* What it does inside libc is not seen. */
+static void thread_of_libc(void) {
+    if (hook_in_child()) return;
+    threads.others = true;
+    waitq_sees_less();
+}
+
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
-    if (asks_for_real(attr, fn) || !makes_goroutines())
+    POINT(pthread_create);
+    if (asks_for_real(attr, fn) || !makes_goroutines()) {
+        if (!called_by_core()) thread_of_libc();
         return libc(pthread_create)(id, attr, fn, arg);
-    return life_begin(id, attr, fn, arg);
+    }
+    return keeping_frame(life_begin(id, attr, fn, arg, __builtin_return_address(0)));
 }
 
 /* ---- join, detach ---------------------------------------------------------------------------- */
@@ -404,6 +429,7 @@ bool thread_join(pthread_t id, void **value, int64_t deadline, int *r) {
 }
 
 HOOK int pthread_join(pthread_t id, void **value) {
+    POINT(pthread_join);
     int r;
     if (thread_join(id, value, GORT_FOREVER, &r)) return r;
     if (!here()) return libc(pthread_join)(id, value);
@@ -412,6 +438,7 @@ HOOK int pthread_join(pthread_t id, void **value) {
 }
 
 HOOK int pthread_tryjoin_np(pthread_t id, void **value) {
+    POINT(pthread_tryjoin_np);
     int r;
     if (!thread_join(id, value, 0, &r)) return libc(pthread_tryjoin_np)(id, value);
     return r == ETIMEDOUT ? EBUSY : r;
@@ -471,12 +498,15 @@ static void *c11_run(void *arg) {
 
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
     bool stays = asks_for_real(NULL, (void *(*)(void *))(void (*)(void))fn);
-    if (stays || !makes_goroutines()) return libc(thrd_create)(id, fn, arg);
+    if (stays || !makes_goroutines()) {
+        if (!called_by_core()) thread_of_libc();
+        return libc(thrd_create)(id, fn, arg);
+    }
     C11Start *start = gort_alloc(sizeof *start);
     if (start == NULL) return thrd_nomem;
     *start = (C11Start){fn, arg};
     pthread_t own;
-    int r = life_begin(&own, NULL, c11_run, start);
+    int r = life_begin(&own, NULL, c11_run, start, __builtin_return_address(0));
     if (r != 0) {
         gort_free(start);
         return r == ENOMEM ? thrd_nomem : thrd_error;

@@ -93,6 +93,8 @@ enum { THREAD_SPARE, THREAD_LIVES, THREAD_ENDED };
 typedef struct Threads {
     bool on;                   /* the program's threads are goroutines */
     void *room;                /* asked for, and none was made so far: for main's stack record */
+    bool simulated;            /* and run by a seed */
+    bool others;               /* the program has a thread of libc's, too */
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size, guard;  /* of a thread that does not say */
     uint64_t first_mask;       /* main's */
@@ -113,6 +115,10 @@ extern Thread first_thread; /* main's */
     unlikely((uintptr_t)__builtin_return_address(0) - threads.core < threads.core_size)
 /* In a hooked function: the program's threads are goroutines, here and now. */
 #define as_goroutines() (unlikely(threads.on) && !called_by_core() && !hook_in_child())
+
+/* In a hooked clock (clock.c): it is a simulation's. False: libc's. */
+#define simulated() (unlikely(threads.simulated) && !called_by_core() && !hook_in_child())
+bool clock_virtual(clockid_t clock, struct timespec *at);
 
 bool threads_begin(void); /* start.c */
 /* Likewise; a first thread is to be made. */
@@ -154,7 +160,8 @@ bool thread_syscall(long number, long a, long b, long c, long *r);
 bool signals_syscall(long number, long a, long b, long c, long *r); /* signals.c: likewise */
 
 /* 0 or an error number; the hooked functions without their tests. */
-int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg,
+               const void *caller);
 /* False: not ours. */
 bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
 /* main's thread: before any other; its function, and its end by pthread_exit, which is libc's where

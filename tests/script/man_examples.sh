@@ -6,7 +6,7 @@ use_deps
 bad=0
 for page in gort.7 gort_go.3 gort_chan.3 gort_select.3 gort_sync.3 gort_time.3 gort_ctx.3 \
     gort_io.3 gort_debug.3 gort.hpp.3 \
-    gort-hook.7 gort-explore.1 gort-trace.1 gort-top.1 gort-new.1; do
+    gort-hook.7 gort-explore.1 gort-trace.1 gort-top.1 gort-new.1 gort-run.1; do
     [ -e "man/$page" ] || { echo "there is no man/$page"; bad=1; }
 done
 for page in man/*.[1-9]; do
