@@ -191,6 +191,7 @@ Handling *m_handling_here(void) {
 static void thread_begin(M *m) {
     tls_runner = m;
     know_thread(m);
+    tsan_release(&m->tp); /* TSan has written the thread's variables; for tsan_switch */
     m->handling = m_handling_here();
     if (m->tid <= 0)
         fatal("cannot learn the number of a thread: gettid(2) gives %s", errno_word(m->tid));

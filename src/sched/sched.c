@@ -53,8 +53,14 @@ static void asan_switch(M *m, G *from, G *to) {
     __sanitizer_finish_switch_fiber(to ? to->stack->san_fiber : m->san_fiber, NULL, NULL);
 }
 
+/* A goroutine may use its thread's variables: it comes behind the thread's start (thread_begin). */
+static void tsan_switch(M *m, G *to) {
+    __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
+    __tsan_acquire(&m->tp);
+}
+
 void san_switch(M *m, G *from, G *to) {
-    if (tsan_on()) __tsan_switch_to_fiber(to ? to->stack->san_fiber : m->san_fiber, 1);
+    if (tsan_on()) tsan_switch(m, to);
     else asan_switch(m, from, to);
 }
 

@@ -13,6 +13,7 @@
  */
 #include "unwind/symbols.h"
 #include "base/atomic.h"
+#include "base/san.h"
 #include "os/os.h"
 #include "runtime.h"
 #include "unwind/elffile.h"
@@ -173,12 +174,15 @@ static bool ensure_symbols(Module *mod) {
         if (cas_acq(&mod->state, &state, READING)) {
             store_rlx(&mod->reader, (uint32_t)os_gettid());
             state = read_module(mod);
+            tsan_release(mod);
             store_rel(&mod->state, state); /* pairs with the acquire above: the table is complete */
         }
         steady_end(m);
     }
     if (unlikely(state == READING)) state = await_reader(mod);
-    return state == READY;
+    if (state != READY) return false;
+    tsan_acquire(mod);
+    return true;
 }
 
 /* The last symbol at or below v. */

@@ -186,13 +186,15 @@ static void found_comes_back(void) {
 }
 
 static int body(int argc, char **argv) {
-    if (TEST_SCALE == 1) none_is_lost(); /* TSan keeps back one of a number */
+    /* TSan keeps back one signal of a number, and calls its handler itself: the kernel has not */
+    bool kernels = TEST_SCALE == 1;
+    if (kernels) none_is_lost();
     in_children();
     for (int mask = EMPTY; mask <= EVERY_BIT; mask++) {
         newer_stays(0, mask);
         newer_stays(1, mask);
     }
-    found_comes_back();
+    if (kernels) found_comes_back();
     return 0;
 }
 
