@@ -30,7 +30,7 @@ play dead_order
 for line in '"goes there" waits for mutex 0x.*, which is held by goroutine [0-9]* "comes back"' \
     '"comes back" waits for mutex 0x.*, which is held by goroutine [0-9]* "goes there"' \
     '^goroutine [0-9]* "goes there" \[sync.Mutex.Lock' \
-    ' pthread_mutex_lock+0x.* mutex.c' ' there+0x[0-9a-f]* waits.c:[0-9]*' \
+    ' pthread_mutex_lock+0x.* (libgort-hook.so)' ' there+0x[0-9a-f]* waits.c:[0-9]*' \
     'created by start+0x.* in goroutine 1 with back'; do
     grep -q -- "$line" "$WORK/said" || fail "dead_order: not a line with $line"
 done
