@@ -402,8 +402,7 @@ void points_tell(bool simulated); /* the core, when a runtime begins */
 
 /* ---- keys (threadkeys.c) --------------------------------------------------------------------- */
 
-/* Of the thread's own: none any more; its top, for a handler that interrupts code on sp. 0: none.
- * */
+/* Of the thread's own: none any more; its top, for a handler on sp's stack. 0: none. */
 void altstack_forget(void), altstack_adopt(void);
 uintptr_t altstack_for(uintptr_t sp);
 void handlers_adopt(void); /* handlers.c, when the hook is loaded: libraries came before it */
@@ -418,12 +417,10 @@ void values_bound(int more); /* mutex.c locks the goroutine to its thread, or un
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 
-/* ---- signals of threads that are goroutines (threads/signals.c) --------------------------------
- * */
+/* ---- signals of threads (threads/signals.c) -------------------------------------------------- */
 
 /* A signal's handler is to run. TAKEN: not now, or not here. HERE: by signal_runs, on the stack
- * where the kernel would run it. Else this is another kind of thread, or inside of the runtime.
- * */
+ * where the kernel would run it. Else this is another kind of thread, or inside the runtime. */
 enum { SIGNAL_AS_EVER, SIGNAL_HERE, SIGNAL_TAKEN };
 int signal_comes(int signo, siginfo_t *info, void *context);
 void signal_runs(int signo, siginfo_t *info, void *context);

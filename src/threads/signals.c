@@ -19,16 +19,14 @@
  *   S2  Inside, the signal is queued for the thread. Else it goes to any that takes it, main first
  *       (signal_route), or if none does into sigs.process, where whoever unblocks it looks.
  *   S3  Who queues a signal for t sets t's `cause`, which ends t's waits with -EINTR (ender.h), and
- *       its `attention`, and wakes it (thread_wake): a wait that is parked is ended; a kernel
- *       thread
- *       that wears t is nudged by the preemption signal (body_nudge), and its handler looks
- *       (signals_nudged); one that is about to wear it finds `attention` (body_wear).
- *   S4  t delivers one at a time, lowest number first, only outside and only what it lets through
- *   at
- *       that moment, all signals blocked from the look on: so none is left behind in a kernel
- *       thread. At the end of a call that waits (thread_stay_over), when a section ends
- *       (ATTN_SIGNAL:
- *       attends), when it unblocks (mask_set), in the nudge's handler, and when a handler returns.
+ *       its `attention`, and wakes it (thread_wake). A wait that is parked is ended. A kernel
+ *       thread that wears t is nudged by the preemption signal (body_nudge), and its handler looks
+ *       (signals_nudged). One that is about to wear it finds `attention` (body_wear).
+ *   S4  t delivers one at a time, lowest number first, only outside, and only what it lets through
+ *       at that moment. All signals are blocked from the look on, so none is left behind in a
+ *       kernel thread. It delivers at the end of a call that waits (thread_stay_over), when a
+ *       section ends (ATTN_SIGNAL: attends), when it unblocks (mask_set), in the nudge's handler,
+ *       and when a handler returns.
  *
  * A call that waits is between thread_stay and its end: there a handler that jumps out would leave
  * an entry in some queue. It ends with -EINTR, its handlers run, and then it is made again, if they
@@ -278,8 +276,7 @@ void thread_attend(void) {
 
 /* ---- calls that wait ------------------------------------------------------------------------- */
 
-/* At a point, with `calls`: from here on libc is not told, so what it knows already is looked at.
- * */
+/* At a point, with `calls`: libc is not told from here on; what it knows already is looked at. */
 static NOINLINE void stay_cancelled(Thread *t) {
     if (t->sig.noted) {
         t->sig.calls = 0;
@@ -374,15 +371,15 @@ static bool main_takes(int signo) {
     return first->state == THREAD_LIVES && !(first->sig.mask & SIGBIT(signo));
 }
 
-/* The kernel gives the process's to its first thread if that takes it, but it does not know which
- * kernel thread that is. The timers of CPU time and what a call of the thread's own causes are for
- * the thread that runs. */
 /* NULL: no thread of ours, or one that begins, and has not said so yet (signals_ready). */
 static Thread *signals_me(void) {
     Thread *t = thread_me();
     return t && t->sig.body ? t : NULL;
 }
 
+/* The kernel gives the process's to its first thread if that takes it, but it does not know which
+ * kernel thread that is. The timers of CPU time and what a call of the thread's own causes are for
+ * the thread that runs. */
 static bool is_mains(Thread *t, int signo, const siginfo_t *info) {
     bool runs = signo == SIGPROF || signo == SIGVTALRM || signo == SIGPIPE || signo == SIGXFSZ;
     return t != &first_thread && !runs && info->si_code != SI_TKILL && main_takes(signo);
