@@ -9,6 +9,8 @@
 #   make bench-trace                         what a trace costs, per switch (wrk: and for a server)
 #   make bench-alloc                         gort_alloc against malloc
 #   make bench-tls [RUNS=5]                  examples/tls.c beside Go's crypto/tls
+#   make bench-threads [RUNS=3] [UPDATE=1]   servers with a thread for each connection, natively and
+#                                            by gort-run; UPDATE: the table into docs/threads.md
 #   make bench-build                         the programs only: $(OUT)/bench/
 #   make bench-hook [B=pipe]                 what the hook adds to each call that does not block
 #
@@ -56,13 +58,12 @@ $(BENCH)/hold: bench/hold.c bench/hold_beat.c bench/hold.h include/gort.h $(BENC
 $(BENCH)/alloc: bench/alloc.c include/gort.h $(BENCHLIB)
 $(BENCH)/floor: bench/floor.c
 $(BENCH)/pthread: bench/pthread.c bench/peer.h bench/ring.h
-$(BENCH)/load: bench/load.c
-$(BENCHBIN): bench/bench.h bench/bench.mk
+$(BENCH)/load: bench/load.c bench/histogram.h
+$(BENCHBIN) $(BENCH)/threads_load: bench/bench.h bench/bench.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(BENCHC) $(filter %.c,$^) $(filter %.a,$^) -o $@
 
-# White box: it turns the recording on and off by hand.
 # Where OpenSSL's headers are.
 .PHONY: bench-tls
 $(BENCH)/tls_load: bench/tls_load.c examples/tls.h $(BENCHLIB)
@@ -72,6 +73,13 @@ $(BENCH)/tls_load: bench/tls_load.c examples/tls.h $(BENCHLIB)
 	    -lssl -lcrypto -o $@
 bench-tls: $(BENCH)/tls_load $(OUT)/examples/tls bench-go
 	$(Q)bench/tls $(BENCH) $(OUT)/examples/tls $(RUNS)
+# Where mariadbd and libmicrohttpd are, or tests/deps can bring them.
+.PHONY: bench-threads
+$(BENCH)/threads_load: bench/threads_load.c bench/histogram.h
+bench-threads: $(BENCH)/threads_load $(OUT)/libgort-hook.so
+	$(Q)bench/threads $(OUT) $(RUNS) $(BENCH)/threads.txt
+	$(Q)python3 bench/threads_table $(BENCH)/threads.txt $(if $(UPDATE),docs/threads.md)
+# White box: it turns the recording on and off by hand.
 .PHONY: bench-trace
 $(BENCH)/trace_cost: bench/trace_cost.c examples/http.c $(OUT)/libgort-white.a
 	$(call say,CC,$@)

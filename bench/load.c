@@ -19,6 +19,7 @@
 #define _GNU_SOURCE
 #endif
 #include "bench.h"
+#include "histogram.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +30,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MESSAGE = 64, BUCKETS = 64 * 32 };
+enum { MESSAGE = 64 };
 
 struct conn {
     int fd;
@@ -41,33 +42,11 @@ static const char *request, *kind;
 static char message[MESSAGE];
 static size_t request_len, answer_len;
 static struct sockaddr_in server;
+static Histogram answers;
 
 _Noreturn static void fail(const char *what) {
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
     exit(1);
-}
-
-/* ---- latencies: 32 buckets for each power of two, so within 3 % ----------------------------- */
-
-static uint64_t histogram[BUCKETS], requests;
-
-static unsigned bucket_of(uint64_t ns) {
-    if (ns < 32) return (unsigned)ns;
-    unsigned top = 63 - (unsigned)__builtin_clzll(ns);
-    return (top - 4) * 32 + (unsigned)(ns >> (top - 5) & 31);
-}
-
-static double bucket_value(unsigned b) {
-    if (b < 32) return b;
-    unsigned top = b / 32 + 4;
-    return (double)((UINT64_C(32) + b % 32) << (top - 5));
-}
-
-static double latency_us(double p) {
-    uint64_t want = (uint64_t)(p * (double)(requests - 1)), seen = 0;
-    for (unsigned b = 0; b < BUCKETS; b++)
-        if ((seen += histogram[b]) > want) return bucket_value(b) / 1e3;
-    return 0;
 }
 
 /* ---- the server's CPU ---------------------------------------------------------------------- */
@@ -130,14 +109,13 @@ static struct conn *connect_all(int n, int ep) {
  * that a short time on a busy machine is no failure. */
 static void drive(int ep, int64_t until, int counted) {
     struct epoll_event ev[256];
-    for (int64_t now = now_ns(); now < until || (counted && !requests);) {
+    for (int64_t now = now_ns(); now < until || (counted && !answers.count);) {
         int n = epoll_wait(ep, ev, 256, 100);
         for (int i = 0; i < n; i++) {
             struct conn *c = ev[i].data.ptr;
             if (!hear(c)) continue;
             now = now_ns();
-            requests += (uint64_t)counted;
-            histogram[bucket_of((uint64_t)(now - c->sent))] += (uint64_t)counted;
+            if (counted) histogram_add(&answers, now - c->sent);
             ask(c);
         }
         if (n <= 0) now = now_ns();
@@ -159,10 +137,10 @@ static int load(int conns, double seconds, int pid) {
     int64_t t0 = now_ns();
     drive(ep, t0 + (int64_t)(seconds * 1e9), 1);
     double spent = (double)(now_ns() - t0) / 1e9, cpu = pid ? cpu_of(pid) - c0 : 0;
-    print("rps", (double)requests / spent, "req/s", conns);
-    print("p50", latency_us(.5), "us", conns);
-    print("p99", latency_us(.99), "us", conns);
-    if (pid) print("cpu", cpu * 1e6 / (double)requests, "us/req", conns);
+    print("rps", (double)answers.count / spent, "req/s", conns);
+    print("p50", histogram_us(&answers, .5), "us", conns);
+    print("p99", histogram_us(&answers, .99), "us", conns);
+    if (pid) print("cpu", cpu * 1e6 / (double)answers.count, "us/req", conns);
     for (int i = 0; i < conns; i++) close(all[i].fd);
     free(all);
     return 0;

@@ -1,6 +1,7 @@
 /* An HTTP server with a thread for each connection, by libmicrohttpd. GET /N answers with N and its
  * square. Serves until its input ends, then says how many requests it has answered. Arguments: the
- * port, how many connections. */
+ * port, how many connections, keep: a connection stays for the next request. (libmicrohttpd closes
+ * one that is answered before it has looked for the end of the request.) */
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +9,16 @@
 #include <unistd.h>
 
 static unsigned long answered; /* atomic */
+static int keep;
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **state) {
     char text[64];
+    if (keep && *state == NULL) {
+        *state = &keep;
+        return MHD_YES;
+    }
     unsigned long n = strtoul(url + 1, NULL, 10);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0) return MHD_NO;
     int size = snprintf(text, sizeof text, "%lu squared is %lu\n", n, n * n);
@@ -27,6 +33,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 int main(int argc, char **argv) {
     char byte;
     if (argc < 3) return 2;
+    keep = argc > 3 && strcmp(argv[3], "keep") == 0;
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
         (uint16_t)atoi(argv[1]), NULL, NULL, answer, NULL, MHD_OPTION_CONNECTION_LIMIT,
