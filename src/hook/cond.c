@@ -93,7 +93,7 @@ HOOK int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *res
 
 /* No fence: a waiter queues itself with the mutex held, and a signaller that has changed what it
  * waits for has held the mutex since. */
-static bool cond_has_waiters(pthread_cond_t *c) { return load_rlx(&waitq_bucket(c)->count) != 0; }
+static bool cond_has_waiters(pthread_cond_t *c) { return waitq_has(c); }
 
 HOOK int pthread_cond_signal(pthread_cond_t *c) {
     POINT(pthread_cond_signal);

@@ -246,9 +246,9 @@ static long futex_wake_both(Futex *f) {
 }
 
 /* Goroutines may wait there. Pairs with waitq_join, after which the waiter reads the word. */
-static bool futex_has_waiters(const void *word) {
+static bool futex_has_waiters(const uint32_t *word) {
     fence_full();
-    return load_rlx(&waitq_bucket(word)->count) != 0;
+    return waitq_has(futex_queue(word));
 }
 
 #ifndef SYS_futex_wake

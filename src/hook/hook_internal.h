@@ -354,6 +354,8 @@ typedef struct WaitBucket {
     uint32_t count; /* lock; read without it after a full fence */
     uint32_t life;  /* lock: the runtime whose goroutines wait here */
     uint32_t owed;  /* atomic: the monitor is to wake them all */
+    /* as count: bits of the addresses in the queue; also of some that have left it */
+    uint64_t addrs;
     WaitEntry *first, *last;
 } ALIGNED(CACHE_LINE) WaitBucket;
 #define WAITQ_BUCKETS 256
@@ -361,13 +363,22 @@ extern WaitBucket waitq_table[WAITQ_BUCKETS];
 INLINE WaitBucket *waitq_bucket(const void *addr) {
     return &waitq_table[((uintptr_t)addr >> 3) % WAITQ_BUCKETS];
 }
+INLINE uint64_t waitq_bit(const void *addr) {
+    return UINT64_C(1) << ((uint64_t)(uintptr_t)addr * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+/* False: nobody waits for addr. Behind the fence that the caller's protocol asks for. Most buckets
+ * are empty; of a program with a thousand threads none is, hence the second look. */
+INLINE bool waitq_has(const void *addr) {
+    const WaitBucket *b = waitq_bucket(addr);
+    return unlikely(load_rlx(&b->count) != 0) && (load_rlx(&b->addrs) & waitq_bit(addr)) != 0;
+}
 
 /* After a release by libc's function, on any thread: wakes goroutines that wait for addr. A Dekker
  * pair with waitq_join: the waiter queues itself, then tries; the releaser releases, then reads the
  * count. On x86 the release was a locked instruction, which is the fence. */
 INLINE bool has_waiters(const void *addr) {
     fence_after_rmw();
-    return unlikely(load_rlx(&waitq_bucket(addr)->count) != 0);
+    return waitq_has(addr);
 }
 INLINE void released(const void *addr, bool all) {
     if (has_waiters(addr) && !called_by_allocator()) waitq_wake(addr, all); /* may switch */

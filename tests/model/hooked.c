@@ -10,6 +10,9 @@
  * And who releases in a signal handler that has interrupted the runtime: it may take no lock, and
  * leaves the wake-up to the monitor (owed, and what sysmon_ask does: tests/model/idle.c). While the
  * handler runs its thread may hold the bucket's lock.
+ *
+ * And a bucket of two addresses: somebody is woken at the other one, then nobody is found there,
+ * and the bit of those that have left is taken away.
  */
 #include "model.h"
 
@@ -27,7 +30,7 @@ static long libc_syscall(long number, ...) { return 0; }
 static M m;
 static G g;
 static uint32_t held;
-static WaitEntry w;
+static WaitEntry w, neighbour;
 static int got;
 static uint32_t word ALIGNED(CACHE_LINE), other ALIGNED(CACHE_LINE);
 
@@ -68,6 +71,8 @@ static const HookCore the_core = {
 };
 const HookCore *core = &the_core;
 Known known = {.tls = NO_TLS};
+Real real;
+M *runner_at_point(long at, bool may_switch) { return NULL; }
 Threads threads; /* no thread is a goroutine */
 bool thread_syscall(long number, long a, long b, long c, long *r) { return false; }
 
@@ -79,6 +84,11 @@ static void tries_last(void) {
 static void releases(void) {
     xchg_rel(&held, 0);
     released(&held, false);
+}
+static void walks_for_another(void) {
+    const void *another = (const void *)((uintptr_t)&held + sizeof(void *) * WAITQ_BUCKETS);
+    waitq_join(&neighbour, another, EVERY_BIT);
+    for (int i = 0; i < 2; i++) waitq_wake(another, false);
 }
 
 /* One after the other: it waits by itself now and then (waitq_acquire), so its deadline is far away
@@ -133,35 +143,40 @@ static void changes_word_and_requeues(void) {
 static const struct Scene {
     const char *name;
     void (*waits)(void), (*wakes)(void);
-    bool in_section;
+    void (*third)(void); /* monitors: a handler wakes, which has interrupted a section */
 } scenes[] = {
-    {"a lock of libc's", tries_last, releases, 0},
-    {"a futex", waits_for_word, changes_word, 0},
-    {"a futex, and its waiters are sent to another", waits_for_word, changes_word_and_requeues, 0},
-    {"a post in a handler", waits_for_post, posts, 0},
-    {"a post in a handler that has interrupted a section", waits_for_post, is_interrupted, 1},
-    {"a futex, woken by a handler that has interrupted a section", waits_for_word, changes_word, 1},
-    {"likewise, twice", waits_twice, changes_word_twice, 1},
+    {"a lock of libc's", tries_last, releases, NULL},
+    {"a lock of libc's, beside a walk", tries_last, releases, walks_for_another},
+    {"a futex", waits_for_word, changes_word, NULL},
+    {"a futex, and its waiters are sent to another", waits_for_word, changes_word_and_requeues,
+     NULL},
+    {"a post in a handler", waits_for_post, posts, NULL},
+    {"a post in a handler that has interrupted a section", waits_for_post, is_interrupted,
+     monitors},
+    {"a futex, woken by a handler that has interrupted a section", waits_for_word, changes_word,
+     monitors},
+    {"likewise, twice", waits_twice, changes_word_twice, monitors},
 };
 static const struct Scene *scene;
 
 static void model_reset(void) {
     memset(waitq_table, 0, sizeof waitq_table);
     memset(&w, 0, sizeof w);
+    memset(&neighbour, 0, sizeof neighbour);
     m = (M){.curg = &g};
     g = (G){0};
     held = 1;
     got = word = woken = asked = 0;
-    in_section = scene->in_section;
+    in_section = scene->third == monitors;
     mc_spawn(scene->waits);
     mc_spawn(scene->wakes);
-    if (!in_section) return;
-    mc_spawn(monitors);
-    mc_threads[2].daemon = true;
+    if (scene->third == NULL) return;
+    mc_spawn(scene->third);
+    mc_threads[2].daemon = in_section;
 }
 static void model_end(void) { MUST(got || w.hit); }
 static uint64_t model_hash(uint64_t h) {
-    h = mix(mix(MIX(MIX(h, w), *waitq_bucket(&held)), held), (uint64_t)got);
+    h = mix(mix(MIX(MIX(MIX(h, w), neighbour), *waitq_bucket(&held)), held), (uint64_t)got);
     return mix(mix(mix(MIX(h, *waitq_bucket(futex_queue(&word))), word), woken),
                mix(g.ticket, asked));
 }

@@ -7,3 +7,6 @@ mutant hooked 'a debt that nobody is told of' hook/waitqueue.c 's/^        core-
 mutant hooked 'a debt that is written down after the monitor was told' hook/waitqueue.c '/^        store_rlx(&waitq_bucket(addr)->owed, 1);/d; s/^        core->owe();/        core->owe(); store_rlx(\&waitq_bucket(addr)->owed, 1);/'
 mutant hooked 'a debt that is paid and then crossed out' hook/waitqueue.c '/if (load_rlx(&b->owed) \&\& xchg_seq(&b->owed, 0))/{N;s/if (.*\n *waitq_wake_queued(\(.*\));/if (load_rlx(\&b->owed)) { waitq_wake_queued(\1); store_rlx(\&b->owed, 0); }/}'
 mutant hooked 'who was hit before it slept sleeps' hook/waitqueue.c 's/over = w->hit || (deadline/over = (deadline/'
+mutant hooked 'an address without its bit' hook/waitqueue.c '/^static void waitq_push/,/^}/s/^    store_rlx(&b->addrs.*//'
+mutant hooked 'a walk that takes the bits of those it has met' hook/waitqueue.c '/^static WaitEntry \*waitq_find/,/^}/s/^        others |= .*/        (void)0;/'
+mutant hooked 'a walk that has found somebody takes bits' hook/waitqueue.c '/^static WaitEntry \*waitq_find/,/^}/s/^    if (w == NULL) store_rlx/    store_rlx/'
