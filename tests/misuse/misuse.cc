@@ -8,15 +8,17 @@
  *     misuse run STATE CALL OUT   one of them, in this process
  *
  * A subject (a goroutine, or a plain thread) gets into a state, makes a call there and goes out in
- * some way. Each combination is a process of its own with a watchdog, and has to end in an allowed
- * way: it works, and the runtime is healthy afterwards; or there is one line `gort: fatal: ` that
- * names the subject, and abort. A hang, a crash without that line, and the blame on another
- * goroutine are findings. Bystanders block, compute and yield meanwhile: what a subject leaves
- * behind on a thread meets them.
+ * some way. Each combination is a process of its own and has to end in an allowed way: it works,
+ * and the runtime is healthy afterwards; or there is one line `gort: fatal: ` that names the
+ * subject, and abort. A hang, a crash without that line, and the blame on another goroutine are
+ * findings. Bystanders block, compute and yield meanwhile: what a subject leaves behind on a thread
+ * meets them. A process hangs when it has used a hundred times the processor time that one needs,
+ * or had the machine for long and did not end (tests/lib/stuck.h); SIGQUIT then asks it where.
  *
  * CALLS is a list of the header's functions (tests/script/misuse.sh): one that the table below does
  * not know is a finding.
  */
+#include "../lib/stuck.h"
 #include <gort.h>
 
 #include <cerrno>
@@ -577,16 +579,12 @@ static int scene(int, char **) {
     return 0;
 }
 
-static void end_of_time(int) { _exit(99); }
-
 static int run_one(const char *s, const char *c, const char *o) {
     for (int i = 0; i < STATES; i++)
         if (strcmp(s, state_names[i]) == 0) state = (State)i;
     for (int i = 0; i < OUTS; i++)
         if (strcmp(o, out_names[i]) == 0) out = (Out)i;
     call = call_named(c);
-    signal(SIGALRM, end_of_time);
-    alarm(30);
     if (state == ALONE) {
         prepare();
         pthread_t thread, helper;
@@ -673,6 +671,8 @@ struct Job {
     Out o;
     pid_t pid;
     int stdout_fd, stderr_fd;
+    Stuck watch;
+    int asked; /* by SIGQUIT, this many looks ago; 0: not */
 };
 static const char *self;
 static int findings, done_jobs;
@@ -684,6 +684,7 @@ static void launch(Job *j) {
     unlink(name1);
     unlink(name2);
     j->pid = fork();
+    j->watch = {j->pid, 20, STUCK_LOOKS, 0, 0, 0, 0};
     if (j->pid != 0) return;
     dup2(j->stdout_fd, 1);
     dup2(j->stderr_fd, 2);
@@ -722,13 +723,12 @@ static void judge(Job *j, int status) {
         did = WORKS;
     else if (aborted && e.find("terminate called") != std::string::npos) did = TERMINATES;
     else if (aborted && fatal != "") did = FATAL;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == LEFT_OUT) did = may, what = "left out";
+    if (j->asked) did = 0, what = "HANGS\n" + e;
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == LEFT_OUT) did = may, what = "left out";
     else if (did == WORKS) what = "works";
     else if (did == FATAL) what = fatal;
     else if (did == TERMINATES) what = "terminate";
-    else if (WIFEXITED(status))
-        what = WEXITSTATUS(status) == 99 ? "HANGS"
-                                         : "exit status " + std::to_string(WEXITSTATUS(status));
+    else if (WIFEXITED(status)) what = "exit status " + std::to_string(WEXITSTATUS(status));
     else what = "signal " + std::to_string(WTERMSIG(status)) + " without a word; " + fatal;
     bool wrong = (did & may) == 0;
     if (did == FATAL && !is_thread(j->s) && blamed(e, fatal) != id) {
@@ -753,20 +753,29 @@ static void judge(Job *j, int status) {
     done_jobs++;
 }
 
+/* One that is stuck says where it is, if it still can, before it is ended. */
+static void look_after(Job *j) {
+    if (j->asked == 0 && stuck_look(&j->watch)) kill(j->pid, SIGQUIT), j->asked = 1;
+    else if (j->asked > 0 && j->asked++ == STUCK_LOOKS) kill(j->pid, SIGKILL);
+}
+
 static void run_all(std::vector<Job> &jobs) {
     const char *n = getenv("JOBS");
-    size_t most = n && atoi(n) > 0 ? (size_t)atoi(n) : 2, next = 0, running = 0;
-    while (next < jobs.size() || running > 0) {
-        while (next < jobs.size() && running < most) launch(&jobs[next++]), running++;
-        int status;
-        pid_t pid = wait(&status);
-        for (size_t i = 0; i < next; i++)
-            if (jobs[i].pid == pid) {
-                jobs[i].pid = 0;
-                judge(&jobs[i], status);
-                running--;
-                break;
+    size_t most = n && atoi(n) > 0 ? (size_t)atoi(n) : 2, next = 0;
+    std::vector<Job *> running;
+    for (int naps = 0; next < jobs.size() || !running.empty(); naps++) {
+        while (next < jobs.size() && running.size() < most)
+            launch(&jobs[next]), running.push_back(&jobs[next++]);
+        for (size_t i = running.size(); i-- > 0;) {
+            int status;
+            if (waitpid(running[i]->pid, &status, WNOHANG) == running[i]->pid) {
+                judge(running[i], status);
+                running.erase(running.begin() + (long)i);
+            } else if (naps % STUCK_PAUSE_MS == 0) {
+                look_after(running[i]);
             }
+        }
+        usleep(1000);
     }
 }
 
@@ -790,7 +799,7 @@ int main(int argc, char **argv) {
                 if (!all && (o != CLEAN || outs || !forbids((State)s)) &&
                     strcmp(c.name, "none") != 0)
                     continue;
-                jobs.push_back({(State)s, &c, (Out)o, 0, -1, -1});
+                jobs.push_back({(State)s, &c, (Out)o, 0, -1, -1, {}, 0});
             }
     if (all && argc > 2) { /* some, by a seed */
         unsigned seed = (unsigned)atoi(argv[2]);

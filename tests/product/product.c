@@ -19,9 +19,11 @@
  *
  *   PRODUCT_ONLY=a,b        of the kinds of these words, only these
  *   PRODUCT_JOBS=n          scenes at once (2)
- *   PRODUCT_LIMIT=n         seconds for a scene (60)
+ *   PRODUCT_LIMIT=n         seconds of processor time for a scene (60); one that does not end
+ *                           though it had the machine for long is stuck, too (tests/lib/stuck.h)
  *   PRODUCT_JSON, PRODUCT_PF: programs that check traces (tests/lib)
  */
+#include "../lib/stuck.h"
 #include "product.h"
 #include "scene.h"
 
@@ -376,8 +378,9 @@ static Scene draw_scene(void) {
 typedef struct Play {
     Scene scene;
     pid_t pid;
-    int64_t until;
-    bool asked; /* by SIGQUIT, to say what it is in */
+    Stuck watch;
+    int64_t looked; /* when */
+    int asked;      /* looks since SIGQUIT has asked what it is in; 0: it has not */
     char dir[200];
 } Play;
 
@@ -419,11 +422,12 @@ static void set_variables(const Scene *s) {
 
 static void begin(Play *play, const Scene *s) {
     static int number;
-    *play = (Play){.scene = *s, .until = gort_now() + seconds_for_one() * GORT_SEC};
+    *play = (Play){.scene = *s};
     snprintf(play->dir, sizeof play->dir, "%s/%d", work(), number++);
     mkdir(play->dir, 0700);
     fflush(NULL);
     play->pid = fork();
+    play->watch = (Stuck){.pid = play->pid, .seconds = seconds_for_one(), .most = STUCK_LOOKS};
     if (play->pid != 0) return;
     setpgid(0, 0);
     if (chdir(play->dir) != 0) _exit(2);
@@ -500,11 +504,12 @@ static bool ended(Play *play, const char **wrong) {
         *wrong = judge(play, status);
         return true;
     }
-    if (gort_now() > play->until) {
-        kill(play->pid, play->asked ? SIGKILL : SIGQUIT);
-        play->asked = true;
-        play->until = gort_now() + 5 * GORT_SEC;
-    }
+    if (gort_now() < play->looked + STUCK_PAUSE_MS * GORT_MS) return false;
+    play->looked = gort_now();
+    if (play->asked) play->asked++;
+    else play->asked = stuck_look(&play->watch);
+    if (play->asked == 1) kill(play->pid, SIGQUIT);
+    if (play->asked == STUCK_LOOKS) kill(play->pid, SIGKILL);
     return false;
 }
 static void clean(const Play *play) {
