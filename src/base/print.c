@@ -1,10 +1,8 @@
 /* The formatter behind fatal errors, dumps and schedtrace (print.h). Bare system calls only. */
 #include "base/print.h"
 #include "os/os.h"
-#include "base/sysfault.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 
 /* Waits until fd takes bytes: descriptors of the program are often O_NONBLOCK. */
@@ -40,17 +38,10 @@ void out_flush(Out *o) {
     if (o->fd >= 0 && o->used > 0) write_first(o, o->used);
 }
 
-/* For pages and profiles, which ordinary goroutines make: there malloc is allowed. */
 static bool enlarge(Out *o) {
-    uint32_t size = o->size ? o->size * 2 : 4096;
-    char *buf = size > o->size && !sysfault_alloc() ? realloc(o->buf, size) : NULL;
-    if (buf == NULL) {
-        o->failed = -ENOMEM;
-        return false;
-    }
-    o->buf = buf;
-    o->size = size;
-    return true;
+    bool more = o->more && o->more(o);
+    if (o->more && !more) o->failed = -ENOMEM;
+    return more;
 }
 
 /* Writes the complete lines of a full buffer; a line larger than the buffer is torn. */
@@ -64,7 +55,7 @@ void out_bytes(Out *o, const char *s, size_t n) {
     while (n > 0) {
         if (o->used == o->size) {
             if (o->fd >= 0) make_room(o);
-            else if (!o->grows || !enlarge(o)) return;
+            else if (!enlarge(o)) return;
         }
         size_t k = o->size - o->used < n ? o->size - o->used : n;
         memcpy(o->buf + o->used, s, k);

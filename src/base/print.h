@@ -18,12 +18,12 @@ typedef struct Out {
     uint32_t used;
     uint32_t size;
     int failed; /* -errno of the first failure: the rest is dropped; 0: none */
-    bool grows; /* fd -1: buf is malloc's, and is enlarged (ordinary goroutines only) */
     char *buf;
+    /* fd -1: makes buf larger; false: no memory. NULL: buf stays as it is. An Out that grows is an
+     * ordinary goroutine's, where malloc may be called (scratch.h) */
+    bool (*more)(struct Out *o);
 } Out;
 
-/* Grows; the owner frees buf. `failed`: there was no memory. */
-#define OUT_GROWING ((Out){.fd = -1, .grows = true})
 #define OUT(fd_, array) ((Out){.fd = (fd_), .size = sizeof(array), .buf = (array)})
 
 void out_bytes(Out *o, const char *s, size_t n);

@@ -7,14 +7,12 @@
  * The outermost name is the goroutine's. Frames of the library are left out, except the call that
  * the program made, unless all are asked for. For the graph the stacks are merged into a tree by
  * name; a node is as wide as its share, and its children stand on it, the narrow ones as one box.
- * Uses malloc: goroutines only.
+ * Takes memory (scratch.c): goroutines only.
  */
 #include "inspect/profile.h"
+#include "inspect/scratch.h"
 #include "debug/frames.h"
 #include "unwind/symbols.h"
-#include "base/sysfault.h"
-
-#include <stdlib.h>
 
 #define WIDTH 12000 /* tenths of a pixel */
 #define ROW 17
@@ -58,9 +56,8 @@ static void out_folded(Out *o, const char *s) {
 }
 
 static void out_folded_function(Out *o, const char *name) {
-    char *text = symbol_demangled(name);
-    out_folded(o, text ? text : name);
-    free(text);
+    char room[SYMBOL_SHOWN];
+    out_folded(o, symbol_shown(name, room));
 }
 
 void folded_write(Out *o, const Profile *f, bool all) {
@@ -110,14 +107,14 @@ static void node_enter(Tree *t, uint32_t n) {
 
 static bool tree_grow(Tree *t) {
     uint32_t size = t->size ? t->size * 2 : 1024;
-    uint32_t *bucket = sysfault_alloc() ? NULL : calloc(size, sizeof *bucket);
-    Node *at = bucket ? realloc(t->at, size * sizeof *at) : NULL;
+    uint32_t *bucket = scratch_get(size * sizeof *bucket);
+    Node *at = bucket ? scratch_grow(t->at, size * sizeof *at) : NULL;
     if (at) t->at = at;
     if (at == NULL) {
-        free(bucket);
+        scratch_free(bucket);
         return false;
     }
-    free(t->bucket);
+    scratch_free(t->bucket);
     t->bucket = bucket;
     t->size = size;
     for (uint32_t i = 1; i < t->count; i++) node_enter(t, i);
@@ -189,12 +186,12 @@ static uint64_t width_of(uint64_t w, uint64_t part, uint64_t all) {
     return all ? (uint64_t)((double)w * ((double)part / (double)all)) : 0;
 }
 
-static void draw_box(Out *o, const Tree *t, const char *symbol, uint64_t weight, uint64_t x,
-                     uint64_t w, uint32_t level) {
+NOINLINE static void draw_box(Out *o, const Tree *t, const char *symbol, uint64_t weight,
+                              uint64_t x, uint64_t w, uint32_t level) {
     uint32_t y = (t->depth - level) * ROW + ROW;
     uint64_t share = width_of(1000, weight, t->at[0].weight);
-    char *demangled = symbol_demangled(symbol);
-    const char *name = demangled ? demangled : symbol;
+    char room[SYMBOL_SHOWN];
+    const char *name = symbol_shown(symbol, room);
     out_str(o, "<g><title>");
     out_xml(o, name, 200);
     out_fmt(o, " %lu.%lu%%</title><rect", share / 10, share % 10);
@@ -211,7 +208,6 @@ static void draw_box(Out *o, const Tree *t, const char *symbol, uint64_t weight,
         out_str(o, "</text>");
     }
     out_str(o, "</g>\n");
-    free(demangled);
 }
 
 /* Of all children that are too narrow, one box. */
@@ -252,6 +248,6 @@ void flame_write(Out *o, const Profile *f, bool all) {
         draw_tree(o, &t, 0, 0, WIDTH, 0);
         out_str(o, "</svg>\n");
     }
-    free(t.at);
-    free(t.bucket);
+    scratch_free(t.at);
+    scratch_free(t.bucket);
 }

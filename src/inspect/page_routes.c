@@ -14,10 +14,9 @@
 #include "sched/g.h"
 #include "sched/sched.h"
 #include "inspect/profile.h"
-#include "base/sysfault.h"
+#include "inspect/scratch.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,7 +49,7 @@ void page_answer_text(int conn, const HttpRequest *r, int status, const char *te
 static void answer_out(int conn, const HttpRequest *r, const char *type, Out *o) {
     if (o->failed) page_answer_text(conn, r, 503, "no memory\n");
     else http_answer(conn, r, 200, type, o->buf ? o->buf : "", o->used);
-    free(o->buf);
+    scratch_free(o->buf);
 }
 
 static bool format_is(const HttpRequest *r, const char *word) {
@@ -101,7 +100,7 @@ static void serve_events(int conn, const HttpRequest *r) {
         int64_t end = gort_now();
         if (s.goroutines) next_full = end + (end - start) * 400;
         e = o.failed ? o.failed : http_send(conn, o.buf, o.used);
-        free(o.buf);
+        scratch_free(o.buf);
         if (e == 0) gort_sleep(TICK);
     }
 }
@@ -151,14 +150,14 @@ static void serve_leaks(int conn, const HttpRequest *r) {
         return;
     }
     Out o = OUT_GROWING;
-    Leaks *l = sysfault_alloc() ? NULL : malloc(sizeof *l);
+    Leaks *l = scratch_get(sizeof *l);
     bool json = format_is(r, "json");
     if (l == NULL) o.failed = -ENOMEM;
     else if (json) page_leaks_json(&o, l, gort_now(), age);
     else if (leak_report(l, &o, gort_now(), age) == 0)
         out_str(&o, "no goroutine has been blocked for so long\n");
     answer_out(conn, r, json ? JSON : PLAIN_TEXT, &o);
-    free(l);
+    scratch_free(l);
 }
 
 /* ---- recordings ------------------------------------------------------------------------------ */
@@ -476,6 +475,13 @@ static const char *wrong_param(const HttpRequest *r) {
            "goroutines and leaks\n";
 }
 
+static void answer(int conn, const HttpRequest *r, const Route *route) {
+    Scratch scratch;
+    scratch_begin(&scratch);
+    route->serve(conn, r);
+    scratch_end(&scratch);
+}
+
 void page_route(int conn, const HttpRequest *r) {
     const char *wrong;
     size_t i = 0;
@@ -486,7 +492,7 @@ void page_route(int conn, const HttpRequest *r) {
     else if (i == count_of(routes)) page_answer_text(conn, r, 404, "no such page\n");
     else if (r->head && routes[i].costs) http_begin(conn, 200, "application/octet-stream", "");
     else if ((wrong = wrong_param(r)) != NULL) page_answer_text(conn, r, 400, wrong);
-    else routes[i].serve(conn, r);
+    else answer(conn, r, &routes[i]);
 }
 
 /* The connections have gone. */

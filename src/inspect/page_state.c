@@ -10,10 +10,10 @@
 #include "sched/describe.h"
 #include "sched/g.h"
 #include "inspect/page.h"
+#include "inspect/scratch.h"
 #include "debug/stats.h"
 #include "unwind/line.h"
 #include "unwind/symbols.h"
-#include "base/sysfault.h"
 
 #include <stdlib.h>
 
@@ -23,19 +23,17 @@
 #define LONGEST_SENT 12
 #define SITES_SENT 20
 
-/* The function's name, as people read it; malloc's, NULL: no memory. */
-static char *function_title(uintptr_t pc) {
+/* The function's name, as people read it; it may stand in room. */
+static const char *function_title(uintptr_t pc, char room[SYMBOL_SHOWN]) {
     Named n = symbol_of(pc);
-    char text[32], *demangled = n.name ? symbol_demangled(n.name) : NULL;
-    if (demangled) return demangled;
-    if (n.name == NULL) print_buf(text, sizeof text, "0x%lx", pc);
-    return sysfault_alloc() ? NULL : strdup(n.name ? n.name : text);
+    if (n.name) return symbol_shown(n.name, room);
+    print_buf(room, SYMBOL_SHOWN, "0x%lx", pc);
+    return room;
 }
 
 static void out_symbol(Out *o, uintptr_t pc) {
-    char *title = function_title(pc);
-    out_json(o, title ? title : "?");
-    free(title);
+    char room[SYMBOL_SHOWN];
+    out_json(o, function_title(pc, room));
 }
 
 /* The goroutine's name, or that of its function. */
@@ -168,7 +166,7 @@ static void out_longest(Out *o, const Groups *all) {
 }
 
 static void out_groups(Out *o, bool own) {
-    Groups *all = sysfault_alloc() ? NULL : calloc(1, sizeof *all);
+    Groups *all = scratch_get(sizeof *all);
     if (all == NULL) return;
     out_str(o, ",\"groups\":[");
     all->now = os_now();
@@ -181,7 +179,7 @@ static void out_groups(Out *o, bool own) {
     }
     out_str(o, "]");
     out_longest(o, all);
-    free(all);
+    scratch_free(all);
 }
 
 /* ---- the snapshot ---------------------------------------------------------------------------- */
@@ -277,8 +275,9 @@ typedef struct List {
     uint64_t limit, matched, sent;
     int64_t now;
     bool own;
-    uintptr_t entry; /* the function that was asked for last, and its title */
-    char *title;
+    uintptr_t entry; /* the function that was asked for last, and its title; NULL: none was */
+    const char *title;
+    char room[SYMBOL_SHOWN];
     char filter[64];
     char name[256], status[32]; /* exactly this; "": any */
 } List;
@@ -286,11 +285,10 @@ typedef struct List {
 /* Goroutines of one function often follow each other. */
 static const char *list_title(List *l, uintptr_t entry) {
     if (l->title == NULL || l->entry != entry) {
-        free(l->title);
-        l->title = function_title(entry);
+        l->title = function_title(entry, l->room);
         l->entry = entry;
     }
-    return l->title ? l->title : "?";
+    return l->title;
 }
 
 static bool filter_matches(List *l, G *gp, uint32_t status) {
@@ -333,7 +331,6 @@ void page_goroutines_json(Out *o, const HttpRequest *r) {
     l.own = http_number(r, "own", 0) != 0;
     out_str(o, "{\"goroutines\":[\n");
     each_g(list_one, &l);
-    free(l.title);
     out_fmt(o, "],\n\"matched\":%lu,\"sent\":%lu}\n", l.matched, l.sent);
 }
 

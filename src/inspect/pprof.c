@@ -16,11 +16,10 @@
 #include "sched/g.h"
 #include "inspect/page.h"
 #include "inspect/profile.h"
+#include "inspect/scratch.h"
 #include "debug/stats.h"
 #include "unwind/symbols.h"
-#include "base/sysfault.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #define ADDRESSES 4096 /* places at first; a power of two */
@@ -46,11 +45,11 @@ static struct Address *address_at(Pprof *w, uintptr_t pc) {
 static bool addresses_grow(Pprof *w) {
     uint64_t places = w->places ? w->places * 2 : ADDRESSES;
     Pprof more = {.places = places};
-    more.address = sysfault_alloc() ? NULL : calloc(places, sizeof *more.address);
+    more.address = scratch_get(places * sizeof *more.address);
     if (more.address == NULL) return false;
     for (uint64_t i = 0; i < w->places; i++)
         if (w->address[i].number) *address_at(&more, w->address[i].pc) = w->address[i];
-    free(w->address);
+    scratch_free(w->address);
     w->address = more.address;
     w->places = places;
     return true;
@@ -125,7 +124,7 @@ static void pb_text(Out *o, int field, const char *s) {
     out_plain(&text, s);
     if (text.failed) o->failed = text.failed;
     else pb_bytes(o, field, text.buf ? text.buf : "", text.used);
-    free(text.buf);
+    scratch_free(text.buf);
 }
 
 static void strings(Out *o, Pprof *w) {
@@ -168,7 +167,7 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     const ProfileKind *k = f->kind;
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
-    Pprof *w = sysfault_alloc() ? NULL : calloc(1, sizeof *w);
+    Pprof *w = scratch_get(sizeof *w);
     if (w == NULL) {
         o->failed = -ENOMEM;
         return;
@@ -188,8 +187,8 @@ void pprof_write(Out *o, const Profile *f, int64_t duration) {
     pb_number(o, 12, (uint64_t)k->period);
     locations(o, w); /* the list of words is complete */
     strings(o, w);
-    free(w->address);
-    free(w);
+    scratch_free(w->address);
+    scratch_free(w);
 }
 
 typedef struct Census {

@@ -13,13 +13,23 @@
  * are seq_cst, else each could miss the other, and a sample be written into an unmapped table.
  */
 #include "inspect/profile.h"
+#include "inspect/scratch.h"
 #include "unwind/symbols.h"
+
+/* One that grows belongs to the goroutine that fills it; the others outlive theirs. */
+static Sample *table_new(const Profile *f, size_t places) {
+    return f->grows ? scratch_get(places * sizeof *f->at) : os_map(places * sizeof *f->at, false);
+}
+static void table_free(const Profile *f) {
+    if (f->grows) scratch_free(f->at);
+    else os_unmap(f->at, f->places * sizeof *f->at);
+}
 
 int profile_begin(Profile *f) {
     uint32_t idle = PROFILE_IDLE;
     if (!cas_acq_rel(&f->state, &idle, PROFILE_CHANGING)) return -EBUSY;
     f->places = PROFILE_STACKS;
-    f->at = os_map(f->places * sizeof *f->at, false);
+    f->at = table_new(f, f->places);
     if (f->at == NULL) {
         store_rel(&f->state, PROFILE_IDLE);
         return -ENOMEM;
@@ -38,7 +48,7 @@ void profile_end(Profile *f) {
 
 void profile_free(Profile *f) {
     if (f->at == NULL) return;
-    os_unmap(f->at, f->places * sizeof *f->at);
+    table_free(f);
     f->at = NULL;
     store_rel(&f->state, PROFILE_IDLE);
 }
@@ -75,7 +85,7 @@ INLINE uint32_t sample_home(uint64_t hash) { return (uint32_t)(hash >> 32); }
 /* Twice the places; false: no memory, or too many. */
 static bool profile_grow(Profile *f) {
     uint32_t mask = f->places * 2 - 1;
-    Sample *fresh = f->places < 1u << 30 ? os_map(((size_t)mask + 1) * sizeof *fresh, false) : NULL;
+    Sample *fresh = f->places < 1u << 30 ? table_new(f, (size_t)mask + 1) : NULL;
     if (fresh == NULL) return false;
     for (uint32_t i = 0; i < f->places; i++) {
         if (f->at[i].hash == 0) continue;
@@ -83,7 +93,7 @@ static bool profile_grow(Profile *f) {
         while (fresh[to & mask].hash) to++;
         fresh[to & mask] = f->at[i];
     }
-    os_unmap(f->at, f->places * sizeof *f->at);
+    table_free(f);
     f->at = fresh;
     f->places = mask + 1;
     return true;

@@ -223,20 +223,26 @@ extern char *__cxa_demangle(const char *name, char *to, size_t *size, int *statu
     __attribute__((weak));
 
 #define MANGLED_MOST 400 /* bytes: what the demangler needs of the stack grows with them */
-#define SHOWN_MOST 240
 
-char *symbol_demangled(const char *name) {
+const char *symbol_shown(const char *name, char room[SYMBOL_SHOWN]) {
     if (&__cxa_demangle == NULL || !begins_with(name, "_Z") || strlen(name) > MANGLED_MOST)
-        return NULL;
+        return name;
     char *text = __cxa_demangle(name, NULL, NULL, NULL);
-    if (text && strlen(text) > SHOWN_MOST) strcpy(text + SHOWN_MOST - 3, "...");
-    return text;
+    size_t n = text ? strlen(text) : 0;
+    if (text) memcpy(room, text, n < SYMBOL_SHOWN ? n + 1 : SYMBOL_SHOWN);
+    if (n >= SYMBOL_SHOWN) strcpy(room + SYMBOL_SHOWN - 4, "...");
+    free(text);
+    return text ? room : name;
 }
 
+/* Apart: dumps are printed on small stacks, too. */
+NOINLINE static void out_shown(Out *o, const char *name) {
+    char room[SYMBOL_SHOWN];
+    out_str(o, symbol_shown(name, room));
+}
 void symbol_name_print(Out *o, const char *name) {
-    char *text = o->grows ? symbol_demangled(name) : NULL;
-    out_str(o, text ? text : name);
-    free(text);
+    if (o->more) out_shown(o, name);
+    else out_str(o, name);
 }
 
 /* ---- print ----------------------------------------------------------------------------------- */

@@ -18,10 +18,11 @@ Named symbol_of(uintptr_t pc);
  * the line where that is unknown, or `?`. */
 void symbol_print(Out *o, uintptr_t pc);
 void symbol_print_bare(Out *o, uintptr_t pc); /* without the line */
-/* The name as C++ writes it, malloc's; NULL: it is not of C++, or nothing here can tell. Ordinary
- * goroutines only. */
-char *symbol_demangled(const char *name);
-/* Prints the name of a symbol, demangled where the Out grows: there malloc may be used. */
+/* The name as C++ writes it, in room; as it stands where it is none of C++'s, or nothing here can
+ * tell. Ordinary goroutines only: the C++ library calls malloc. */
+#define SYMBOL_SHOWN 241
+const char *symbol_shown(const char *name, char room[SYMBOL_SHOWN]);
+/* Prints the name of a symbol, as C++ writes it where the Out grows: there malloc may be called. */
 void symbol_name_print(Out *o, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
  * sample of its own in each format. */
 #include "../lib/white.h"
 #include "inspect/profile.h"
+#include "inspect/scratch.h"
 
 #include <unistd.h>
 
@@ -87,7 +88,7 @@ static void complete(bool grows) {
     CHECK_EQ(strstr(folded.buf, "(lost) ") != NULL, !grows);
     CHECK_EQ(strstr(svg.buf, "(lost) ") != NULL, !grows);
     if (grows) CHECK_EQ(sums.locations, 2 * STACKS);
-    free(pprof.buf), free(folded.buf), free(svg.buf);
+    scratch_free(pprof.buf), scratch_free(folded.buf), scratch_free(svg.buf);
     profile_free(&f);
 }
 
@@ -116,7 +117,7 @@ static void names(void) {
     int lines = 0;
     for (const char *c = folded.buf; *c; c++) lines += *c == '\n';
     CHECK_EQ(lines, 51);
-    free(folded.buf), free(svg.buf);
+    scratch_free(folded.buf), scratch_free(svg.buf);
     profile_free(&f);
 }
 
@@ -133,7 +134,7 @@ static void crowd(void) {
     profile_end(&f);
     Out svg = written(write_flame, &f);
     CHECK(strstr(svg.buf, "(200000 others) 100.0%") != NULL);
-    free(svg.buf);
+    scratch_free(svg.buf);
     profile_free(&f);
 }
 
@@ -149,7 +150,7 @@ static void long_waits(void) {
     Out svg = written(write_flame, &f);
     CHECK(strstr(svg.buf, "all 100.0%") && strstr(svg.buf, "one 50.0%"));
     CHECK(strstr(svg.buf, "two 50.0%</title><rect x=") && strstr(svg.buf, " width=\"600.0\""));
-    free(svg.buf);
+    scratch_free(svg.buf);
     profile_free(&f);
 }
 
@@ -172,7 +173,7 @@ static void odd_file(const char *path) {
         at += n;
     }
     CHECK(strings > 4);
-    free(pprof.buf);
+    scratch_free(pprof.buf);
     profile_free(&f);
 }
 
