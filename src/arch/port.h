@@ -32,7 +32,9 @@
         value_;                        \
     })
 
-/* Switching to the result calls entry(arg) on the new, aligned stack; unwinding ends there. */
+/* Switching to the result calls entry(arg) on the new, aligned stack; unwinding ends there.
+ * It writes ARCH_FIRST_FRAME bytes at most, below top. */
+#define ARCH_FIRST_FRAME 256
 void *arch_first_frame(void *top, void (*entry)(void *), void *arg);
 /* Runs fn(arg) on the stack that ends at top. */
 long arch_call_on(void *top, long (*fn)(void *), void *arg);

@@ -76,7 +76,7 @@ INLINE bool valgrind_runs(void) {
 INLINE void valgrind_anew(void *at, size_t size) {
     valgrind_request(0x4d430001 /* memcheck's MAKE_MEM_UNDEFINED */, (uintptr_t)at, size);
 }
-/* The kernel has written there, unseen by valgrind. */
+/* What stands there counts: the kernel has written it, or valgrind takes its frame for gone. */
 INLINE void valgrind_written(void *at, size_t size) {
     valgrind_request(0x4d430002 /* memcheck's MAKE_MEM_DEFINED */, (uintptr_t)at, size);
 }

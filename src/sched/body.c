@@ -195,9 +195,11 @@ static void vanish(void *none) {
 }
 
 /* B3. Returns to the thread that switches to b->sp. The kernel thread takes its last steps on room
- * in this frame, where nobody is yet. */
+ * in this frame, where nobody is yet. That is above the saved context, which valgrind takes for gone
+ * then (donate). */
+#define LAST_STEPS 512
 static NOINLINE void go_without(Body *b) {
-    char room[512];
+    char room[LAST_STEPS];
     arch_switch(&b->sp, arch_first_frame(room + sizeof room, vanish, NULL));
 }
 
@@ -389,6 +391,7 @@ static int donate(Body *b) {
         return -ENOTSUP;
     }
     *b->tid_at = b->tid;
+    valgrind_written(b->sp, LAST_STEPS);
     return 0;
 }
 
@@ -680,7 +683,11 @@ static void forsaken(void *arg) {
 void body_release(Stack *s, bool lost) {
     Body *b = body_of(s);
     b->lost = lost;
-    if (lost) b->sp = arch_first_frame((char *)b->start - ABOVE, forsaken, b);
+    if (lost) {
+        char *top = (char *)b->start - ABOVE;
+        valgrind_anew(top - ARCH_FIRST_FRAME, ARCH_FIRST_FRAME);
+        b->sp = arch_first_frame(top, forsaken, b);
+    }
     lock(&bodies.lock, RANK_LEAF);
     b->next = bodies.over;
     bodies.over = b;

@@ -257,8 +257,6 @@ static Stack *early_stack(M *m, const gort_attr *attr, G *gp) {
     return stack_custom(size);
 }
 
-#define FIRST_FRAME 256 /* at most, what arch_first_frame writes */
-
 static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t size) {
     Stack *s = early_stack(m, attr, gp);
     if (s == NULL) return -ENOMEM;
@@ -269,7 +267,7 @@ static int equip(M *m, G *gp, const gort_attr *attr, const void *copy, size_t si
     char *top = stack_top(s);
     if (size > 0) {
         top -= (size + 63) & ~(size_t)63;
-        valgrind_anew(top - FIRST_FRAME, size + FIRST_FRAME);
+        valgrind_anew(top - ARCH_FIRST_FRAME, size + ARCH_FIRST_FRAME);
         memcpy(top, copy, size);
         gp->arg = top;
     }
