@@ -195,8 +195,8 @@ static void vanish(void *none) {
 }
 
 /* B3. Returns to the thread that switches to b->sp. The kernel thread takes its last steps on room
- * in this frame, where nobody is yet. That is above the saved context, which valgrind takes for gone
- * then (donate). */
+ * in this frame, where nobody is yet: above the saved context, which valgrind then takes for gone
+ * (donate). */
 #define LAST_STEPS 512
 static NOINLINE void go_without(Body *b) {
     char room[LAST_STEPS];
