@@ -173,12 +173,13 @@ test-long:
 	$(Q)$(RUN_ENV) KINDS=long LIMIT=1800 JOBS=1 tests/run
 
 # Memcheck runs one thread at a time, slowly. The scripts run what it cannot follow (a compiler,
-# make) and start their programs themselves: they are left out.
+# make) and start their programs themselves: they are left out. What the sanitizers cannot have it
+# has: whole programs.
 test-valgrind:
 	$(Q)if ! command -v valgrind >/dev/null; then \
 	    echo 'valgrind is not installed: left out'; exit 0; fi; \
 	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true; \
-	$(RUN_ENV) STRESS_SECONDS=2 KINDS='$(filter-out script,$(SUITE))' LIMIT=900 VALGRIND=1 \
+	$(RUN_ENV) STRESS_SECONDS=2 KINDS='$(filter-out script,$(SUITE)) threads' LIMIT=900 VALGRIND=1 \
 	    WRAP='valgrind -q --error-exitcode=99 --fair-sched=yes' tests/run
 
 # Real servers, timed. `make test` runs the same programs without judging by the clock.

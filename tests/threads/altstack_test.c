@@ -1,3 +1,4 @@
+// not-with: valgrind
 /* Handlers run on the stack that the thread has asked for, and each thread has its own; one may
  * jump out, and the next one comes all the same. */
 #include "threads_test.h"

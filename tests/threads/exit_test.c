@@ -103,7 +103,7 @@ static int child(const char *self, int n, char *text, size_t size) {
         dup2(fds[1], 1);
         close(fds[0]);
         close(fds[1]);
-        execl("/proc/self/exe", self, number, NULL);
+        execl(self, self, number, NULL);
         _exit(98);
     }
     CHECK(pid > 0 && close(fds[1]) == 0);

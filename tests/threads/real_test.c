@@ -123,7 +123,7 @@ static void begin(char **argv) {
     snprintf(list, sizeof list, "poller,by_function,%s+0x%lx", file ? file + 1 : of.dli_fname,
              (unsigned long)((uintptr_t)by_place - (uintptr_t)of.dli_fbase));
     CHECK(setenv("GORT_THREADS_REAL", list, 1) == 0);
-    execv("/proc/self/exe", argv);
+    execv(argv[0], argv);
     CHECK(!"exec");
 }
 

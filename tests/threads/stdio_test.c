@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     held_over_sleeps();
     if (as_goroutines() && getenv("GORT_DEBUG") == NULL) { /* fewer kernel threads than wait */
         CHECK(setenv("GORT_DEBUG", "maxthreads=30", 1) == 0);
-        execl("/proc/self/exe", argv[0], "sleeps", NULL);
+        execl(argv[0], argv[0], "sleeps", NULL);
         CHECK(!"exec");
     }
     return 0;
