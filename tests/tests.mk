@@ -179,7 +179,8 @@ test-valgrind:
 	$(Q)if ! command -v valgrind >/dev/null; then \
 	    echo 'valgrind is not installed: left out'; exit 0; fi; \
 	$(MAKE) --no-print-directory -k $(PARALLEL) test-programs || true; \
-	$(RUN_ENV) STRESS_SECONDS=2 KINDS='$(filter-out script,$(SUITE)) threads' LIMIT=900 VALGRIND=1 \
+	$(RUN_ENV) STRESS_SECONDS=2 KINDS='$(filter-out script,$(SUITE)) threads' \
+	    LIMIT=900 VALGRIND=1 \
 	    WRAP='valgrind -q --error-exitcode=99 --fair-sched=yes' tests/run
 
 # Real servers, timed. `make test` runs the same programs without judging by the clock.

@@ -214,7 +214,7 @@ static void parked(void) {
         if (rows[i].call) {
             char *first = strchr(b, '\n'), *end = first ? strchr(first + 1, '\n') : NULL;
             CHECKF(end, "no frame in:\n%s", b);
-            snprintf(frame, sizeof frame, " %s+0x", rows[i].call);
+            snprintf(frame, sizeof frame, " %s", rows[i].call); /* or its form with a deadline */
             first = strstr(first, frame);
             CHECKF(first && first < end, "the first frame is not of %s in:\n%s", rows[i].call, b);
         }

@@ -21,7 +21,22 @@ static void *uses(void *arg) {
     }
     return NULL;
 }
+static bool is_asleep(int tid) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *f = tid ? fopen(path, "r") : NULL;
+    if (f == NULL) return false;
+    char *at = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+    fclose(f);
+    return at && at[2] == 'S';
+}
+/* The thread is known to the library by then: it sleeps in the wait alone. */
+static void begins(void *arg) {
+    gort_chan_len(nobody);
+    __atomic_store_n((int *)arg, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+}
 static void *waits(void *arg) {
+    begins(arg);
     gort_chan_recv(nobody, NULL);
     return NULL;
 }
@@ -234,24 +249,10 @@ static struct {
     gort_rwmutex rw;
 } left;
 static int waiting[4]; /* their numbers */
-/* The thread is known to the library by then: it sleeps in the wait alone. */
-static void begins(void *arg) {
-    gort_chan_len(left.ch);
-    __atomic_store_n((int *)arg, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
-}
 static void *waits_chan(void *arg) { return begins(arg), gort_chan_recv(left.ch, NULL), NULL; }
 static void *waits_sem(void *arg) { return begins(arg), gort_sem_acquire(&left.sem, 1), NULL; }
 static void *waits_mutex(void *arg) { return begins(arg), gort_mutex_lock(&left.mu), NULL; }
 static void *waits_rwmutex(void *arg) { return begins(arg), gort_rwmutex_rlock(&left.rw), NULL; }
-static bool is_asleep(int tid) {
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    FILE *f = tid ? fopen(path, "r") : NULL;
-    if (f == NULL) return false;
-    char *at = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
-    fclose(f);
-    return at && at[2] == 'S';
-}
 static void bare_child(void) {
     void *(*all[])(void *) = {waits_chan, waits_sem, waits_mutex, waits_rwmutex};
     pthread_t t;
@@ -281,12 +282,14 @@ static void bare_child(void) {
 }
 
 int main(int argc, char **argv) {
+    static int waiter; /* atomic: its number */
     pthread_t t;
 #ifdef __SANITIZE_THREAD__
     SKIP("TSan starts no threads in a child of a process with threads");
 #endif
     nobody = gort_chan_new(0, 0);
-    CHECK_EQ(pthread_create(&t, NULL, waits, NULL), 0);
+    CHECK_EQ(pthread_create(&t, NULL, waits, &waiter), 0);
+    if (SANITIZED) wait_until(is_asleep(__atomic_load_n(&waiter, __ATOMIC_SEQ_CST)));
     CHECK_EQ(status_of(deadlocks, NULL), 2);
     if (!SANITIZED) bare_child();
     deadlines_come();

@@ -3,6 +3,7 @@
 # README every block is a complete program. One with the comment `the race` has one: compiled for
 # ThreadSanitizer, where there is one, it is told so.
 set -eu
+export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}" # what lives at the end is left
 bad=0 n=0 races=0
 tsan= # flags, where programs built with them run here
 case ${SAN:-} in '' | thread)
