@@ -52,7 +52,7 @@ static void *to_be_cancelled(void *arg) {
 }
 static void cancel_prepare(void) {
     pthread_t thread;
-    uint64_t old = kernel_mask(ALL_SIGNALS & ~SIGBIT(SIGCANCEL));
+    uint64_t old = kernel_mask(ALL_SIGNALS & ~LIBCS_SIGNALS);
     if (libc(pthread_create)(&thread, NULL, to_be_cancelled, NULL) == 0) {
         libc(pthread_cancel)(thread);
         libc(pthread_join)(thread, NULL);
