@@ -343,6 +343,10 @@ static void cast(Player *p, int i) {
 
 static void *quits(void *arg) { /* when all have ended */
     wait_until(get(&directed) == scene->nroles);
+    if (ends[scene->env[END]].is & ALL_END)
+        nap(2000); /* the last: main's end is not the process's */
+    printf("played\n");
+    fflush(stdout);
     set(&quit, 1);
     return NULL;
 }
@@ -365,9 +369,7 @@ int scene_play(Scene *s) {
     else {
         finish(last);
         if (behind->play && (end->is & ALL_END || s->seed & 1)) finish(back);
-        printf("played\n");
     }
-    fflush(stdout);
     if (end->play) end->play(NULL);
     return 6;
 }

@@ -359,7 +359,8 @@ static const char *judge(const Play *play, int status) {
     if (play->asked) return "it does not end";
     snprintf(text, sizeof text, "it ends with status %x, not %x", status & ~0x80, right);
     if ((status & ~0x80) != right) return text;
-    if (!s->env[WHEN] && !says(play, "played")) return "it ends before its end";
+    bool all = !s->env[WHEN] || word(END, s->env[END])->is & ALL_END;
+    if (all && !says(play, "played")) return "it ends before its end";
     if (!(word(END, s->env[END])->wants & 0x7f) && says(play, "gort: fatal"))
         return "it says something fatal";
     return NULL;
