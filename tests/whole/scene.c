@@ -334,9 +334,8 @@ static void cast(Player *p, int i) {
         }
     bool out = strcmp(p->ender->name, "timeout") == 0;
     p->interrupts = strcmp(p->ender->name, "interrupt") == 0;
-    p->forever = p->interrupts || p->ender->is & (JUMPS | NEVER) || ends_in_call(p);
-    if (!(p->ender->is & (JUMPS | NEVER | SIGNALS)) && strcmp(p->ender->name, "cancel") != 0)
-        p->forever = false;
+    bool cancels = strcmp(p->ender->name, "cancel") == 0 && ends_in_call(p);
+    p->forever = p->interrupts || p->ender->is & (JUMPS | NEVER) || cancels;
     p->timed = out || (p->act->word.is & TIMED && pick(p, 41, 2));
     p->wait_ns = out ? 1000000 + pick(p, 42, 4000000) : 3600 * INT64_C(1000000000);
 }
