@@ -14,4 +14,5 @@ if [ -n "${WHOLE_MONKEYS:-}" ]; then # some scenes with single threads held
 fi
 seed=${WHOLE_SEED:-$(date +%j)} seconds=${WHOLE_SECONDS:-6}
 "$WORK/whole" "$seed" $(((seconds + 2) / 3)) || { echo 'with native threads'; exit 1; }
-WHOLE_RUN=$PWD/tools/gort-run "$WORK/whole" "$seed" "$seconds"
+# what does not work yet: docs/threads.md
+WHOLE_NOT=timer_thread WHOLE_RUN=$PWD/tools/gort-run "$WORK/whole" "$seed" "$seconds"

@@ -115,12 +115,12 @@ bool ends_in_call(const Player *p) {
 }
 
 /* EINTR needs a handler that has run, and one without SA_RESTART where the call knows of it. */
-static void allows_eintr(Player *p, int handled, int hard) {
+static void allows_eintr(Player *p, int hard) {
     HOLDS(p, p->act->word.is & (INTR | SIGNALS));
     /* a signal of the process's may have woken it, and another thread has taken it */
     bool others = backs[scene->env[BACK]].is & SIGNALS;
     if (p->act->word.is & ALWAYS || (p->timed && p->act->word.is & TIMED))
-        HOLDS(p, get(&p->handled) > handled || others);
+        HOLDS(p, get(&p->handled) > 0 || others); /* eintr_repair.c: or an earlier one */
     else HOLDS(p, get(&p->hard) > hard);
 }
 static void deadline(Player *p) {
@@ -130,10 +130,10 @@ static void deadline(Player *p) {
 }
 static void calls(Player *p) {
     for (int r = EINTR; r != 0;) {
-        int handled = get(&p->handled), hard = get(&p->hard);
+        int hard = get(&p->hard);
         r = p->act->call(p);
         if (r == EINTR) {
-            allows_eintr(p, handled, hard);
+            allows_eintr(p, hard);
             if (!p->interrupts || get(&p->hard) == hard) continue;
             p->forever = false;
             set(&p->error, EINTR);
