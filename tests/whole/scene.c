@@ -117,8 +117,8 @@ bool ends_in_call(const Player *p) {
 /* EINTR needs a handler that has run, and one without SA_RESTART where the call knows of it. */
 static void allows_eintr(Player *p, int hard) {
     HOLDS(p, p->act->word.is & (INTR | SIGNALS));
-    /* a signal of the process's may have woken it, and another thread has taken it */
-    bool others = backs[scene->env[BACK]].is & SIGNALS;
+    /* a signal of the process's that another thread has taken then, or a tracer, has woken it */
+    bool others = backs[scene->env[BACK]].is & SIGNALS || scene->env[UNDER];
     if (p->act->word.is & ALWAYS || (p->timed && p->act->word.is & TIMED))
         HOLDS(p, get(&p->handled) > 0 || others); /* eintr_repair.c: or an earlier one */
     else HOLDS(p, get(&p->hard) > hard);
