@@ -112,7 +112,7 @@ typedef struct HookCore {
     void (*barrier_everywhere)(void);
     __typeof__(preempt_end_call) *end_call;
     uintptr_t (*context_sp)(void *context);
-    int (*raw_sigaction)(int signo, const struct sigaction *act); /* also of libc's own signals */
+    __typeof__(body_sigaction) *raw_sigaction;
     void (*m_is_ours)(void); /* the calling thread is the runtime's */
     __typeof__(body_cpu) *body_cpu;
     void (*rename)(M *m, G *gp, const char *name); /* in a section. In place of the one it has */

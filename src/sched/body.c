@@ -632,11 +632,13 @@ BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) {
     return s;
 }
 
-int body_sigaction(int signo, const struct sigaction *act) {
-    KernelAction like = libc_setxid; /* its restorer, and how it runs */
-    if (like.handler == NULL) return -EINVAL;
-    like.handler = act->sa_sigaction;
-    return (int)os_sys(SYS_rt_sigaction, signo, (long)&like, 0, KERNEL_SIGSET, 0, 0);
+body_handler *body_sigaction(int signo, body_handler *handler) {
+    KernelAction was, like = libc_setxid; /* its restorer, and how it runs */
+    if (like.handler == NULL) return NULL;
+    like.handler = handler;
+    if (os_sys(SYS_rt_sigaction, signo, (long)&like, (long)&was, KERNEL_SIGSET, 0, 0) != 0)
+        return NULL;
+    return was.handler;
 }
 
 void body_interrupt(M *m, G *gp) {
@@ -742,7 +744,7 @@ Stack *body_take(size_t size, int *error) {
 void body_untake(Stack *s) {}
 void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {}
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) { return NULL; }
-int body_sigaction(int signo, const struct sigaction *act) { return -ENOTSUP; }
+body_handler *body_sigaction(int signo, body_handler *handler) { return NULL; }
 void body_interrupt(M *m, G *gp) {}
 void body_nudge(M *m) {}
 void body_alone(G *gp, bool yes) {}

@@ -4,6 +4,8 @@
 
 #include "mem/stack.h"
 
+#include <signal.h>
+
 typedef struct Body Body;
 #define BODY_TIDS (1 << 23) /* numbers of bodies begin here; of threads they end before 2^22 */
 
@@ -38,9 +40,9 @@ extern body_attends_fn *body_attends;
 void body_attach(body_nudged_fn *nudged, body_attends_fn *attends);
 /* gp itself: from now on *cause, where it is not 0, ends its waits (ender.h). */
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask);
-/* sigaction(2), also of the signals that libc keeps for itself. */
-struct sigaction;
-int body_sigaction(int signo, const struct sigaction *act);
+/* A handler, also for the signals that libc keeps for itself. Returns the former; NULL: refused. */
+typedef void body_handler(int, siginfo_t *, void *);
+body_handler *body_sigaction(int signo, body_handler *handler);
 void body_interrupt(M *m, G *gp); /* in a section of m: *cause is set, and gp's wait ends */
 void body_nudge(M *m);            /* anywhere: m's thread takes the preemption signal, and looks */
 void body_alone(G *gp, bool yes); /* gp itself */

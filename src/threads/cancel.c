@@ -28,9 +28,15 @@ bool cancel_due(Thread *t) {
     return load_rlx(&t->sig.cancelled) && !load_rlx(&t->sig.shut) && !t->sig.noted;
 }
 
+static body_handler *libcs_handler; /* for threads that are the kernel's, and in children */
+
 static void on_cancel(int signo, siginfo_t *info, void *context) {
     Thread *t = thread_me();
-    if (t == NULL || hook_in_child() || t->sig.noted || !load_rlx(&t->sig.cancelled)) return;
+    if (t == NULL || hook_in_child()) {
+        if (libcs_handler) libcs_handler(signo, info, context); /* may not return */
+        return;
+    }
+    if (t->sig.noted || !load_rlx(&t->sig.cancelled)) return;
     uint32_t calls = t->sig.calls;
     t->sig.noted = true;
     t->sig.calls = 0;
@@ -46,13 +52,12 @@ static void *to_be_cancelled(void *arg) {
 }
 static void cancel_prepare(void) {
     pthread_t thread;
-    uint64_t old = kernel_mask(ALL_SIGNALS & ~SIGBIT(SIGCANCEL));
-    struct sigaction act = {.sa_sigaction = on_cancel, .sa_flags = SA_SIGINFO | SA_RESTART};
+    uint64_t old = kernel_mask(ALL_SIGNALS & ~LIBCS_SIGNALS);
     if (libc(pthread_create)(&thread, NULL, to_be_cancelled, NULL) == 0) {
         libc(pthread_cancel)(thread);
         libc(pthread_join)(thread, NULL);
     }
-    core->raw_sigaction(SIGCANCEL, &act);
+    libcs_handler = core->raw_sigaction(SIGCANCEL, on_cancel);
     kernel_mask(old);
 }
 

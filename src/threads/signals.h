@@ -7,6 +7,9 @@
 #define SIGBIT(signo) ((uint64_t)1 << ((signo)-1))
 #define SIGCANCEL 32 /* glibc's, with the next: they are in no mask */
 #define SIGSETXID 33
+/* Open in a call of libc's that may wait: setuid(2) and its like wait, with locks of libc's, until
+ * each thread has taken the second. */
+#define LIBCS_SIGNALS (SIGBIT(SIGCANCEL) | SIGBIT(SIGSETXID))
 #define LOWEST(set) (__builtin_ctzll(set) + 1)
 
 /* One that waits, from a pool: signals come where there is no malloc. */

@@ -67,7 +67,7 @@ static void *catcher_main(void *arg) {
 void catcher_start(void) {
     pthread_t thread;
     pthread_attr_t attr;
-    uint64_t old = kernel_mask(ALL_SIGNALS);
+    uint64_t old = kernel_mask(ALL_SIGNALS & ~LIBCS_SIGNALS);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, CATCHER_STACK);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
