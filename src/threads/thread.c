@@ -366,18 +366,11 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     return error;
 }
 
-/* What it does inside libc is not seen. */
-static void thread_of_libc(void) {
-    if (hook_in_child()) return;
-    threads.others = true;
-    waitq_sees_less();
-}
-
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
     POINT(pthread_create);
     if (asks_for_real(attr, fn) || !makes_goroutines()) {
-        if (!called_by_core()) thread_of_libc();
+        if (!called_by_core()) waitq_sees_less();
         return libc(pthread_create)(id, attr, fn, arg);
     }
     return keeping_frame(life_begin(id, attr, fn, arg, __builtin_return_address(0)));
@@ -499,7 +492,7 @@ static void *c11_run(void *arg) {
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
     bool stays = asks_for_real(NULL, (void *(*)(void *))(void (*)(void))fn);
     if (stays || !makes_goroutines()) {
-        if (!called_by_core()) thread_of_libc();
+        if (!called_by_core()) waitq_sees_less();
         return libc(thrd_create)(id, fn, arg);
     }
     C11Start *start = gort_alloc(sizeof *start);

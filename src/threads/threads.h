@@ -94,7 +94,6 @@ typedef struct Threads {
     bool on;                   /* the program's threads are goroutines */
     void *room;                /* asked for, and none was made so far: for main's stack record */
     bool simulated;            /* and run by a seed */
-    bool others;               /* the program has a thread of libc's, too */
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size, guard;  /* of a thread that does not say */
     uint64_t first_mask;       /* main's */
