@@ -177,6 +177,7 @@ static NOINLINE void thread_life(Thread *t) {
     t->left = true;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
+        arch_fp_set(t->fp);
         signals_begin(t, t->first_mask);
         t->result = t->fn(t->arg);
         t->left = false;
@@ -345,6 +346,7 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     }
     t->fn = fn;
     t->first_mask = mask_for(attr);
+    t->fp = arch_fp_get();
     signals_clear(t);
     t->arg = arg;
     t->refused = will ? &error : NULL;

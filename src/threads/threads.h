@@ -66,7 +66,8 @@ struct Thread {
     ThreadSignals sig;
 
     /* one life: */
-    uint64_t first_mask; /* its creator's */
+    uint64_t first_mask; /* its creator's, with the next */
+    ArchFp fp;
     void *(*fn)(void *);
     void *arg, *result;
     bool left;     /* by pthread_exit or cancellation */
