@@ -180,6 +180,7 @@ static NOINLINE void thread_life(Thread *t) {
         arch_fp_set(t->fp);
         signals_begin(t, t->first_mask);
         t->result = t->fn(t->arg);
+        thread_attend(); /* a handler may leave the thread */
         t->left = false;
     }
     __pthread_unregister_cancel(&start.libc);
