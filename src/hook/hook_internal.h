@@ -427,6 +427,7 @@ void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
 /* Destructors of the current goroutine's values, which are libc's. True: some have run. */
 bool keys_destroy_round(void);
+void keys_drop(void);        /* without destructors */
 void values_bound(int more); /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);

@@ -9,7 +9,8 @@
  *       start of a thread: libc's frame for that is entered anew for each life.
  *   T3  The life ends as libc ends a thread's: destructors of the thread's C++ objects and of its
  *       keys run, robust mutexes get a dead owner. Then every __thread variable gets its first
- *       value, errno and locale likewise: the next life finds what a new thread finds.
+ *       value, errno likewise: the next life, which begins with its creator's signal mask and
+ *       floating-point environment and the locale of the process, finds what a new thread finds.
  *   T4  Detached: the Thread is spare. Else it waits for its joiner as THREAD_ENDED, gives `over`,
  *       and the joiner makes it spare. Until then its id is not used again.
  *   T5  Where there are spare ones enough, or a life cannot be undone (libc does not tell where it
@@ -26,14 +27,15 @@
 #include "threads/signals.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <locale.h>
+#include <netdb.h>
 #include <setjmp.h>
 #include <string.h>
 #include <threads.h>
 
 #define SPARES 1000
-#define KEY_ROUNDS 4 /* PTHREAD_DESTRUCTOR_ITERATIONS */
 
 Threads threads;
 Thread first_thread;
@@ -151,10 +153,19 @@ static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
     return 0;
 }
 
+/* Of C++ objects, then of keys. An object that a key's destructor has used first of all is gone
+ * before the next life, too, and so is what the last round has left. */
+static void own_destroyed(void) {
+    void (*objects)(void) = life_syms.tls_destructors;
+    if (objects) objects();
+    for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS && keys_destroy_round(); round++) {}
+    if (objects) objects();
+    keys_drop();
+}
+
 /* T3. False: this body cannot live again. */
 static bool life_undone(Thread *t) {
-    if (life_syms.tls_destructors) life_syms.tls_destructors();
-    for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
+    own_destroyed();
     core->body_over(t->gp);
     signals_end(t);
     bool marked = t->left || cancel_was_noted(t);
@@ -163,7 +174,8 @@ static bool life_undone(Thread *t) {
     libc(pthread_setcancelstate)(PTHREAD_CANCEL_ENABLE, NULL);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
     dl_iterate_phdr(first_values, NULL);
-    uselocale(LC_GLOBAL_LOCALE);
+    dlerror();
+    h_errno = 0;
     set_errno(0);
     return true;
 }
@@ -178,6 +190,7 @@ static NOINLINE void thread_life(Thread *t) {
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
         arch_fp_set(t->fp);
+        uselocale(LC_GLOBAL_LOCALE); /* as it is now: libc keeps a copy of some of it */
         signals_begin(t, t->first_mask);
         t->result = t->fn(t->arg);
         thread_attend(); /* a handler may leave the thread */

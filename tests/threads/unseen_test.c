@@ -1,5 +1,6 @@
-/* libc releases what a thread waits for where nobody else sees it: in a wait for a condition that is
- * shared, or of a thread that libc has made for a timer, and at the end of such a thread's once. */
+/* libc releases what a thread waits for where nobody else sees it: in a wait for a condition that
+ * is shared, or of a thread that libc has made for a timer, and at the end of such a thread's
+ * once. */
 #include "threads_test.h"
 
 #include <semaphore.h>
