@@ -33,6 +33,7 @@
 #include <netdb.h>
 #include <setjmp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 #define SPARES 1000
@@ -223,11 +224,19 @@ static void life_is_over(Thread *t) {
     core->body_alone(t->gp, false);
 }
 
+/* What it has used of its stack, but for the top: as libc does, before it keeps one for the next. */
+#define STACK_KEPT ((uintptr_t)32 << 10)
+static void stack_given_back(Thread *t) {
+    uintptr_t lo = (uintptr_t)t->gp->stack->lo, hi = (stack_pointer() & ~PAGE_MASK) - STACK_KEPT;
+    if (hi > lo) sys(SYS_madvise, lo, hi - lo, MADV_DONTNEED, 0, 0, 0);
+}
+
 static void retire(Thread *t) {
     bool serves = true;
     life_is_over(t);
     t->spent = !life_undone(t) || t->kernel;
     guard_change(t, false);
+    stack_given_back(t);
     tid_word_cleared(t);
     name_shown(t, "spare thread");
     M *m = threads_lock();

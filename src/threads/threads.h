@@ -14,6 +14,7 @@
 
 #include "hook/hook_internal.h"
 
+#define PAGE_MASK ((size_t)4095)
 #define NAME_BYTES 16 /* with the NUL, as the kernel has it */
 
 /* What a thread is to tell the kernel of itself before it goes on (scheduling.c). */
