@@ -22,7 +22,7 @@
  * A child of fork has one thread, which libc ends: pthread_exit again, to the body's start.
  *
  * The program ends when main returns. Where main has called pthread_exit it waits for the last
- * life, and calls exit.
+ * life, and the last thread that is libc's, and calls exit.
  */
 #include "threads/signals.h"
 
@@ -213,7 +213,14 @@ static bool spare_locked(Thread *t) {
     return true;
 }
 
-static void life_counted(void) {
+void lives_begin(void) {
+    int own = (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    if (threads.process == own) return;
+    threads.process = own;
+    store_rlx(&threads.live, 1);
+}
+
+void life_counted(void) {
     if (sub_seq(&threads.live, 1) == 0) gort_sem_release(&all_ended, 1);
 }
 
@@ -394,10 +401,8 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
     POINT(pthread_create);
-    if (asks_for_real(attr, fn) || !makes_goroutines()) {
-        if (!called_by_core()) waitq_sees_less();
-        return libc(pthread_create)(id, attr, fn, arg);
-    }
+    if (called_by_core()) return libc(pthread_create)(id, attr, fn, arg);
+    if (asks_for_real(attr, fn) || !makes_goroutines()) return real_create(id, attr, fn, arg);
     return keeping_frame(life_begin(id, attr, fn, arg, __builtin_return_address(0)));
 }
 
@@ -516,15 +521,14 @@ static void *c11_run(void *arg) {
 
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
     bool stays = asks_for_real(NULL, (void *(*)(void *))(void (*)(void))fn);
-    if (stays || !makes_goroutines()) {
-        if (!called_by_core()) waitq_sees_less();
-        return libc(thrd_create)(id, fn, arg);
-    }
+    bool libcs = stays || !makes_goroutines();
+    if (libcs && !threads_asked_for()) return libc(thrd_create)(id, fn, arg);
     C11Start *start = gort_alloc(sizeof *start);
     if (start == NULL) return thrd_nomem;
     *start = (C11Start){fn, arg};
     pthread_t own;
-    int r = life_begin(&own, NULL, c11_run, start, __builtin_return_address(0));
+    int r = libcs ? real_create(&own, NULL, c11_run, start)
+                  : life_begin(&own, NULL, c11_run, start, __builtin_return_address(0));
     if (r != 0) {
         gort_free(start);
         return r == ENOMEM ? thrd_nomem : thrd_error;
@@ -583,7 +587,7 @@ void thread_first_begins(void) {
     t->state = THREAD_LIVES;
     tid_word_is(t, &t->tid);
     cpu_begins(t);
-    add_seq(&threads.live, 1);
+    lives_begin();
     known.threads = true;
     signals_start();
     signals_ready(t);

@@ -101,7 +101,8 @@ typedef struct Threads {
     uint64_t first_mask;       /* main's */
     bool masked;               /* one that does not say begins with `mask`, not with its maker's */
     uint64_t mask;
-    uint32_t live; /* atomic: lives, and main's */
+    uint32_t live; /* atomic: lives, and threads that are libc's; from the first on main's, too */
+    int process;   /* whose these are: a child of fork has none of its parent's */
     Lock lock;
     /* lock: */
     uint32_t spares;
@@ -140,6 +141,7 @@ Thread *thread_by_tid(int tid); /* likewise, that lives */
 /* Threads that are libc's: real.c. */
 bool asks_for_real(const pthread_attr_t *attr, void *(*fn)(void *));
 bool is_real_name(const char *name);
+int real_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 /* names.c: a life has another name, or begins with its maker's, or ends. */
 void name_inherited(Thread *t);
 void name_shown(Thread *t, const char *name);
@@ -165,6 +167,8 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
                const void *caller);
 /* False: not ours. */
 bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
+void lives_begin(void);  /* before the first: main's */
+void life_counted(void); /* one has ended */
 /* main's thread: before any other; its function, and its end by pthread_exit, which is libc's where
  * no thread was made; it is a goroutine now. */
 void thread_is_first(void);
