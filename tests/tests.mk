@@ -87,7 +87,7 @@ $(OUT)/tests/preload/%: $(OUT)/tests/hook/%.o $(OUT)/libgort-hook.so
 $(OUT)/tests/threads/%: tests/threads/%.c $(OUT)/libgort-hook.so
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP $< -o $@
+	$(Q)$(CC) $(CFLAGS) $(USERFLAGS) -MMD -MP $< -o $@ -lm
 define with_so
 $(OUT)/tests/$(1)-so/%: $(OUT)/tests/$(1)/%.o $(OUT)/libgort.so
 	$$(Q)mkdir -p $$(@D)

@@ -8,6 +8,11 @@
  *                        `to`; it returns when the saved context is switched to
  * arch_fp_default()      sets the default floating-point environment, where a goroutine begins
  *                        without a switch
+ * arch_fp_get(), arch_fp_set(fp)
+ *                        the whole of it, flags included, as an ArchFp
+ * arch_fp_rest(), arch_fp_rest_set(rest)
+ *                        what arch_switch may leave behind of it, flags above all: only threads'
+ *                        (sched/body.c) travels
  * arch_frame_record(fp)  where the caller's frame pointer and the return address stand
  * ARCH_STORE_SP(at)      stores the stack pointer as arch_context_sp() gives it to a handler from
  *                        here on

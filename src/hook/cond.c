@@ -1,7 +1,8 @@
 /* Condition variables. A goroutine does not wait in libc's: it queues itself (waitqueue.c), unlocks
  * the mutex, parks, and locks the mutex again. It is queued before the unlock, so a signal that
  * follows a change made under the mutex finds it. A signal wakes one goroutine, or if none waits
- * one of libc's waiters; a broadcast all. A process-shared one is libc's, in gort_blocking. */
+ * one of libc's waiters; a broadcast all. A process-shared one is libc's, in gort_blocking. What
+ * libc's wait unlocks no hook sees, so goroutines that wait for the mutex look at intervals. */
 #include "hook/hook_internal.h"
 
 enum { COND_SHARED = 1, COND_MONOTONIC = 2 }; /* glibc, in __wrefs */
@@ -67,12 +68,19 @@ static long cond_in_libc(void *arg) {
 
 INLINE int cond_hooked(CondWait k) {
     POINT(pthread_cond_wait);
-    if (!here()) return (int)cond_in_libc(&k);
+    bool by_allocator = called_by_allocator(); /* whose mutex nobody waits for here */
+    if (!here()) {
+        if (!by_allocator) waitq_sees_less();
+        return (int)cond_in_libc(&k);
+    }
     unsigned flags = load_rlx(&k.c->__data.__wrefs);
     clockid_t own = flags & COND_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     clockid_t clock = k.clocked ? k.clock : own;
     if (k.at && (!valid_time(k.at) || !valid_clock(clock))) return EINVAL;
-    if (flags & COND_SHARED) return (int)stay_blocking(cond_in_libc, &k);
+    if (flags & COND_SHARED) {
+        waitq_sees_less();
+        return (int)stay_blocking(cond_in_libc, &k);
+    }
     return keeping_frame(
         cond_park(k.c, k.mutex, k.at ? clock_deadline(clock, k.at) : GORT_FOREVER));
 }

@@ -206,7 +206,7 @@ static long futex_park_and_look(const Futex *f, int64_t deadline) {
         if (interrupted()) return waitq_leave(&w) ? 0 : -EINTR;
         if (pause == PAUSE_MOST && whose == LATER) {
             whose = memory_is(f->word);
-            if (whose == PRIVATE) most = load_rlx(&known.sees_all) ? GORT_FOREVER : PAUSE_PRIVATE;
+            if (whose == PRIVATE) most = waitq_sees_all() ? GORT_FOREVER : PAUSE_PRIVATE;
         }
         if (most == GORT_FOREVER) pause = most;
         else if (pause < most) pause *= 2;

@@ -130,7 +130,7 @@ typedef struct Known { /* one cache line */
     const uint32_t *taken, *looks;
     Chunk *const *descs;
     bool retakes;                        /* the core tells */
-    bool sees_all;                       /* none of them is libc's own: each release is seen */
+    bool unseen;                         /* atomic: libc releases what no hook sees */
     bool simulated;                      /* the core tells */
     bool threads;                        /* the program's threads are goroutines (src/threads) */
     uint32_t doubt;                      /* connect.c */
@@ -401,8 +401,11 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline);
 /* Likewise a cancellation point, which a signal's handler ends: EINTR; without a deadline only one
  * without SA_RESTART, as the kernel has it. */
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline);
-/* A thread of libc's own begins: from now on waiters look at intervals. */
+/* Outside of the runtime. libc is about to release something where no hook sees it: a thread of its
+ * own begins, or one waits in its condition. From now on waiters look at intervals. */
 void waitq_sees_less(void);
+/* The program's threads are goroutines, and each release is seen. */
+INLINE bool waitq_sees_all(void) { return known.threads && !load_rlx(&known.unseen); }
 /* What gp waits for; NULL: nothing here. While nothing moves. */
 const void *waitq_place(const G *gp);
 bool waitq_announced(const void *addr); /* there is an entry with NO_BIT, which no waker hits */
@@ -424,6 +427,7 @@ void values_free(void *values);
 void values_to_thread(void *values); /* in a forked child */
 /* Destructors of the current goroutine's values, which are libc's. True: some have run. */
 bool keys_destroy_round(void);
+void keys_drop(void);        /* without destructors */
 void values_bound(int more); /* mutex.c locks the goroutine to its thread, or unlocks it */
 /* pthread_key_create; caller: where in the program it was called */
 int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);

@@ -126,7 +126,10 @@ static COLD void once_enter(pthread_once_t *once, void (*init)(void)) {
 HOOK int pthread_once(pthread_once_t *once, void (*init)(void)) {
     if (likely(load_acq(once) & ONCE_DONE)) return 0;
     if (is_thread_to_libc()) POINT(pthread_once); /* whose variables are its own */
-    if (!here()) return libc(pthread_once)(once, init);
+    if (!here()) {
+        if (!called_by_allocator()) waitq_sees_less(); /* libc tells its own waiters of the end */
+        return libc(pthread_once)(once, init);
+    }
     once_enter(once, init);
     return 0;
 }

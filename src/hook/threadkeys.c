@@ -219,15 +219,24 @@ void values_to_thread(void *values) {
     }
 }
 
+/* The current thread's value, which it has no more; NULL: none. */
+static void *value_taken(uint32_t key) {
+    void *value = load_rlx(&keys[key].word) & 1 ? libc(pthread_getspecific)(key) : NULL;
+    if (value) libc(pthread_setspecific)(key, NULL);
+    return value;
+}
+
 bool keys_destroy_round(void) {
     bool any = false;
     for (uint32_t key = 0; key < KEYS; key++) {
-        void *value = load_rlx(&keys[key].word) & 1 ? libc(pthread_getspecific)(key) : NULL;
-        if (value == NULL) continue;
-        libc(pthread_setspecific)(key, NULL);
-        if (keys[key].destroy == NULL) continue;
+        void *value = value_taken(key);
+        if (value == NULL || keys[key].destroy == NULL) continue;
         any = true;
         keys[key].destroy(value);
     }
     return any;
+}
+
+void keys_drop(void) {
+    for (uint32_t key = 0; key < KEYS; key++) value_taken(key);
 }

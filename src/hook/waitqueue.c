@@ -180,9 +180,10 @@ bool waitq_announced(const void *addr) {
 }
 
 void waitq_sees_less(void) {
-    if (!load_rlx(&known.sees_all)) return;
+    if (load_rlx(&known.unseen) || hook_in_child()) return;
+    store_seq(&known.unseen, true); /* Dekker with waitq_join: an entry is found, or it sees this */
+    if (!known.threads) return;
     M *m = core->enter();
-    store_seq(&known.sees_all, false);
     for (WaitBucket *b = waitq_table; b < waitq_table + WAITQ_BUCKETS; b++)
         waitq_wake_queued(m, b, NULL, UINT32_MAX, EVERY_BIT);
     core->leave(m);
@@ -205,7 +206,7 @@ static int waitq_attempts(void *object, try_fn *attempt, int reason, int64_t dea
             if (waitq_leave(&w) && r != 0) waitq_wake(object, false); /* pass the hit on */
             break;
         }
-        bool seen = !(reason & WAIT_SHARED) && load_rlx(&known.sees_all);
+        bool seen = !(reason & WAIT_SHARED) && waitq_sees_all();
         int64_t soon = seen ? GORT_FOREVER : deadline_after(pause);
         if (waitq_wait(&w, reason & 0xff, soon < deadline ? soon : deadline))
             pause = PAUSE_FIRST / 2;

@@ -14,10 +14,10 @@
  *       2^23 on. From there on setuid(2) sends this thread no signal, which it would not handle.
  *   B3  go_without: the context is saved, the kernel thread ends. The maker waits until the kernel
  *       has cleared `left`, and writes the number again: qemu-user clears it, too.
- *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno and
- *       exceptions (M.errno_at, handling), sets the thread pointer and switches (body_wear). It
- *       comes back by g0 and sets its own again (body_doff) before the goroutine's commit: until
- *       then no other thread can run it. A signal in between finds the same M by either pointer.
+ *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno,
+ *       exceptions (M.errno_at, handling) and floating-point flags, sets the thread pointer and
+ *       switches (body_wear). It comes back by g0 and sets its own again (body_doff) before the
+ *       goroutine's commit: until then no other thread can run it. A signal in between finds the same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
  *       (return_to). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread has no M. The kernel clears `left` with it, and the stack can be used again.
@@ -87,6 +87,7 @@ struct Body {
     M **m, **runner; /* its tls_m, tls_runner */
     int *errno_at;   /* its own; while it is worn, those of the thread that wears it */
     Handling *handling;
+    uint64_t fp;   /* arch_fp_rest, while no thread wears it */
     uint32_t left; /* atomic: 1 until the kernel thread that gives or ends it has ended */
     int tid;
     BodySignals signals;
@@ -293,6 +294,7 @@ static void note_thread(Body *b) {
     b->runner = &tls_runner;
     b->errno_at = __errno_location();
     b->handling = m_handling_here();
+    b->fp = arch_fp_rest();
 }
 
 static void *donor(void *arg) {
@@ -599,6 +601,7 @@ void body_wear(M *m, G *gp) {
     exchange_words(m, b);
     m->detour = gp;
     m->owner = b->tid;
+    arch_fp_rest_set(b->fp);
     arch_tp_set(b->tp);
     if (b->signals.mask != 0) wear_signals(m, &b->signals);
 }
@@ -606,6 +609,7 @@ void body_wear(M *m, G *gp) {
 void body_doff(M *m, G *gp) {
     arch_tp_set(m->tp);
     Body *b = body_of(gp->stack);
+    b->fp = arch_fp_rest();
     exchange_words(m, b);
     if (unlikely(load_rlx(&bodies_timed))) slice_timed(NULL, b);
     m->detour = m->lockedg;

@@ -9,8 +9,6 @@
 
 #include <sys/mman.h>
 
-#define PAGE_MASK ((size_t)4095)
-
 void defaults_noted(void) {
     pthread_attr_t attr;
     sigset_t mask;

@@ -6,12 +6,17 @@
  *   by the user's list    GORT_THREADS_REAL=item,item or gort-run -r: the name of the function
  *                         that the thread begins with, or module+0xoffset of it; `all`
  *
+ * They count among those whose last end is the program's, where main has called pthread_exit. What
+ * ends last in a thread of libc's are destructors of keys: one of ours sets its value again up to
+ * the last round.
+ *
  * A thread that takes a name on that list runs already, and is bound to a kernel thread from then
  * on (scheduling.c).
  */
 #include "threads/threads.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,4 +76,46 @@ static bool attributes_ask(const pthread_attr_t *attr) {
 
 bool asks_for_real(const pthread_attr_t *attr, void *(*fn)(void *)) {
     return (attr && attributes_ask(attr)) || is_real_function(fn);
+}
+
+/* ---- their ends ------------------------------------------------------------------------------ */
+
+typedef struct RealStart {
+    void *(*fn)(void *);
+    void *arg;
+} RealStart;
+
+static pthread_key_t round_key;
+
+static void real_ends(void *round) {
+    uintptr_t n = (uintptr_t)round;
+    if (n == PTHREAD_DESTRUCTOR_ITERATIONS) life_counted();
+    else libc(pthread_setspecific)(round_key, (void *)(n + 1));
+}
+
+static void real_begin(void) { libc(pthread_key_create)(&round_key, real_ends); }
+
+static void *real_run(void *arg) {
+    RealStart start = *(RealStart *)arg;
+    gort_free(arg);
+    libc(pthread_setspecific)(round_key, (void *)1);
+    return start.fn(start.arg);
+}
+
+/* What it does inside libc is not seen. */
+int real_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+    if (!threads_asked_for() || hook_in_child()) return libc(pthread_create)(id, attr, fn, arg);
+    static pthread_once_t begun = PTHREAD_ONCE_INIT;
+    libc(pthread_once)(&begun, real_begin);
+    waitq_sees_less();
+    RealStart *start = gort_alloc(sizeof *start);
+    if (start == NULL) return EAGAIN;
+    *start = (RealStart){fn, arg};
+    lives_begin();
+    add_seq(&threads.live, 1);
+    int r = libc(pthread_create)(id, attr, real_run, start);
+    if (r == 0) return 0;
+    gort_free(start);
+    life_counted();
+    return r;
 }

@@ -350,11 +350,12 @@ static void keep_out(M *m, void *context) {
     store_rel(&m->sigmask, all); /* as wear_mask: the handler returns before it wears anybody */
 }
 
-static void defer(Thread *t, M *m, const siginfo_t *info) {
+/* own: t has sent it to itself, and nobody else gets it. */
+static void defer(Thread *t, M *m, const siginfo_t *info, bool own) {
     uint64_t old = sigs_lock();
-    bool wanted = takes(t, info->si_signo);
+    bool wanted = own || takes(t, info->si_signo);
     if (wanted) {
-        signal_add_locked(&t->sig.queue, info, true);
+        signal_add_locked(&t->sig.queue, info, !own);
         cause_locked(t);
     }
     sigs_unlock(old);
@@ -396,7 +397,7 @@ int signal_comes(int signo, siginfo_t *info, void *context) {
         bool mains = !own && is_mains(t, signo, info);
         if (outside && !mains && !(t->sig.mask & sigs.kept & SIGBIT(signo))) return SIGNAL_HERE;
         if (mains) signal_route(info);
-        else defer(t, m, info);
+        else defer(t, m, info, own);
         return SIGNAL_TAKEN;
     }
     if (is_fault(signo, info) || (m == NULL && !catcher_here())) return SIGNAL_AS_EVER;
@@ -425,6 +426,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     store_rlx(&s->point, 0);
     s->handled++;
     sigs_unlock(mask);
+    signals_give_back(t);
     s->breaks |= handler_call(signo, info, context);
     sigs_lock();
     __builtin_memcpy(&mask, &uc->uc_sigmask, sizeof mask);
@@ -522,6 +524,7 @@ void signals_begin(Thread *t, uint64_t mask) {
 }
 
 void signals_end(Thread *t) {
+    thread_attend(); /* what came before has its handler: some sections end without a look */
     mask_set(t, ALL_SIGNALS);
     M *m = sigs_lock_closed();
     unlist_locked(t);
@@ -666,15 +669,16 @@ HOOK int tgkill(pid_t pid, pid_t tid, int signo) {
 }
 
 /* To the own process: to main where that takes it, as the kernel does, or to the caller, before the
- * call returns. What neither takes is the kernel's to give. */
+ * call returns; or to another that takes it, and then has it when the call returns. What none takes
+ * is the kernel's to give. */
 static bool kill_self(int signo, const siginfo_t *info) {
     Thread *t = thread_me();
     if (t == NULL || signo <= 0 || !is_valid(signo) || (sigs.kept & SIGBIT(signo))) return false;
-    if (t != &first_thread && main_takes(signo)) {
-        signal_route(info);
-        return true;
-    }
-    return !(t->sig.mask & SIGBIT(signo)) && queue_self(info) == 0;
+    bool own = !(t->sig.mask & SIGBIT(signo)), mains = t != &first_thread && main_takes(signo);
+    if (own && !mains) return queue_self(info) == 0;
+    if (load_rlx(&sigs.open[signo]) == 0 && load_rlx(&sigs.awaited[signo]) == 0) return false;
+    signal_route(info);
+    return true;
 }
 
 HOOK int kill(pid_t pid, int signo) {

@@ -100,6 +100,7 @@ static int wait_take(Thread *t, uint64_t set, siginfo_t *info) {
     await_locked(t, signo ? 0 : set);
     cause_locked(t);
     sigs_unlock(old);
+    if (signo) signals_give_back(t);
     return signo;
 }
 
@@ -108,6 +109,7 @@ static void await_ends(Thread *t) {
     await_locked(t, 0);
     cause_locked(t);
     sigs_unlock(old);
+    signals_give_back(t);
 }
 
 static int sleep_for_signal(int64_t deadline) {

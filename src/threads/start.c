@@ -75,7 +75,6 @@ bool threads_begin(void) {
     program.refused = r < 0;
     if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
     threads.on = r == 0;
-    known.sees_all = threads.on && !threads.others;
     threads.simulated = threads.on && known.simulated;
     if (r == 0) thread_first_begins();
     return r == 0;

@@ -9,7 +9,8 @@
  *       start of a thread: libc's frame for that is entered anew for each life.
  *   T3  The life ends as libc ends a thread's: destructors of the thread's C++ objects and of its
  *       keys run, robust mutexes get a dead owner. Then every __thread variable gets its first
- *       value, errno and locale likewise: the next life finds what a new thread finds.
+ *       value, errno likewise: the next life, which begins with its creator's signal mask and
+ *       floating-point environment and the locale of the process, finds what a new thread finds.
  *   T4  Detached: the Thread is spare. Else it waits for its joiner as THREAD_ENDED, gives `over`,
  *       and the joiner makes it spare. Until then its id is not used again.
  *   T5  Where there are spare ones enough, or a life cannot be undone (libc does not tell where it
@@ -21,19 +22,21 @@
  * A child of fork has one thread, which libc ends: pthread_exit again, to the body's start.
  *
  * The program ends when main returns. Where main has called pthread_exit it waits for the last
- * life, and calls exit.
+ * life, and the last thread that is libc's, and calls exit.
  */
 #include "threads/signals.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <locale.h>
+#include <netdb.h>
 #include <setjmp.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 #define SPARES 1000
-#define KEY_ROUNDS 4 /* PTHREAD_DESTRUCTOR_ITERATIONS */
 
 Threads threads;
 Thread first_thread;
@@ -151,10 +154,19 @@ static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
     return 0;
 }
 
+/* Of C++ objects, then of keys. An object that a key's destructor has used first of all is gone
+ * before the next life, too, and so is what the last round has left. */
+static void own_destroyed(void) {
+    void (*objects)(void) = life_syms.tls_destructors;
+    if (objects) objects();
+    for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS && keys_destroy_round(); round++) {}
+    if (objects) objects();
+    keys_drop();
+}
+
 /* T3. False: this body cannot live again. */
 static bool life_undone(Thread *t) {
-    if (life_syms.tls_destructors) life_syms.tls_destructors();
-    for (int round = 0; round < KEY_ROUNDS && keys_destroy_round(); round++) {}
+    own_destroyed();
     core->body_over(t->gp);
     signals_end(t);
     bool marked = t->left || cancel_was_noted(t);
@@ -163,7 +175,8 @@ static bool life_undone(Thread *t) {
     libc(pthread_setcancelstate)(PTHREAD_CANCEL_ENABLE, NULL);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
     dl_iterate_phdr(first_values, NULL);
-    uselocale(LC_GLOBAL_LOCALE);
+    dlerror();
+    h_errno = 0;
     set_errno(0);
     return true;
 }
@@ -177,8 +190,11 @@ static NOINLINE void thread_life(Thread *t) {
     t->left = true;
     if (__sigsetjmp(start.jump, 0) == 0) {
         __pthread_register_cancel(&start.libc);
+        arch_fp_set(t->fp);
+        uselocale(LC_GLOBAL_LOCALE); /* as it is now: libc keeps a copy of some of it */
         signals_begin(t, t->first_mask);
         t->result = t->fn(t->arg);
+        thread_attend(); /* a handler may leave the thread */
         t->left = false;
     }
     __pthread_unregister_cancel(&start.libc);
@@ -197,7 +213,14 @@ static bool spare_locked(Thread *t) {
     return true;
 }
 
-static void life_counted(void) {
+void lives_begin(void) {
+    int own = (int)sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    if (threads.process == own) return;
+    threads.process = own;
+    store_rlx(&threads.live, 1);
+}
+
+void life_counted(void) {
     if (sub_seq(&threads.live, 1) == 0) gort_sem_release(&all_ended, 1);
 }
 
@@ -208,11 +231,19 @@ static void life_is_over(Thread *t) {
     core->body_alone(t->gp, false);
 }
 
+/* What it has used of its stack, but for the top: as libc does, before it keeps one for the next. */
+#define STACK_KEPT ((uintptr_t)32 << 10)
+static void stack_given_back(Thread *t) {
+    uintptr_t lo = (uintptr_t)t->gp->stack->lo, hi = (stack_pointer() & ~PAGE_MASK) - STACK_KEPT;
+    if (hi > lo) sys(SYS_madvise, lo, hi - lo, MADV_DONTNEED, 0, 0, 0);
+}
+
 static void retire(Thread *t) {
     bool serves = true;
     life_is_over(t);
     t->spent = !life_undone(t) || t->kernel;
     guard_change(t, false);
+    stack_given_back(t);
     tid_word_cleared(t);
     name_shown(t, "spare thread");
     M *m = threads_lock();
@@ -345,6 +376,7 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     }
     t->fn = fn;
     t->first_mask = mask_for(attr);
+    t->fp = arch_fp_get();
     signals_clear(t);
     t->arg = arg;
     t->refused = will ? &error : NULL;
@@ -366,20 +398,11 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     return error;
 }
 
-/* What it does inside libc is not seen. */
-static void thread_of_libc(void) {
-    if (hook_in_child()) return;
-    threads.others = true;
-    waitq_sees_less();
-}
-
 HOOK int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
                         void *(*fn)(void *), void *restrict arg) {
     POINT(pthread_create);
-    if (asks_for_real(attr, fn) || !makes_goroutines()) {
-        if (!called_by_core()) thread_of_libc();
-        return libc(pthread_create)(id, attr, fn, arg);
-    }
+    if (called_by_core()) return libc(pthread_create)(id, attr, fn, arg);
+    if (asks_for_real(attr, fn) || !makes_goroutines()) return real_create(id, attr, fn, arg);
     return keeping_frame(life_begin(id, attr, fn, arg, __builtin_return_address(0)));
 }
 
@@ -498,15 +521,14 @@ static void *c11_run(void *arg) {
 
 HOOK int thrd_create(thrd_t *id, thrd_start_t fn, void *arg) {
     bool stays = asks_for_real(NULL, (void *(*)(void *))(void (*)(void))fn);
-    if (stays || !makes_goroutines()) {
-        if (!called_by_core()) thread_of_libc();
-        return libc(thrd_create)(id, fn, arg);
-    }
+    bool libcs = stays || !makes_goroutines();
+    if (libcs && !threads_asked_for()) return libc(thrd_create)(id, fn, arg);
     C11Start *start = gort_alloc(sizeof *start);
     if (start == NULL) return thrd_nomem;
     *start = (C11Start){fn, arg};
     pthread_t own;
-    int r = life_begin(&own, NULL, c11_run, start, __builtin_return_address(0));
+    int r = libcs ? real_create(&own, NULL, c11_run, start)
+                  : life_begin(&own, NULL, c11_run, start, __builtin_return_address(0));
     if (r != 0) {
         gort_free(start);
         return r == ENOMEM ? thrd_nomem : thrd_error;
@@ -565,7 +587,7 @@ void thread_first_begins(void) {
     t->state = THREAD_LIVES;
     tid_word_is(t, &t->tid);
     cpu_begins(t);
-    add_seq(&threads.live, 1);
+    lives_begin();
     known.threads = true;
     signals_start();
     signals_ready(t);

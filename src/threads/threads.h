@@ -14,6 +14,7 @@
 
 #include "hook/hook_internal.h"
 
+#define PAGE_MASK ((size_t)4095)
 #define NAME_BYTES 16 /* with the NUL, as the kernel has it */
 
 /* What a thread is to tell the kernel of itself before it goes on (scheduling.c). */
@@ -66,7 +67,8 @@ struct Thread {
     ThreadSignals sig;
 
     /* one life: */
-    uint64_t first_mask; /* its creator's */
+    uint64_t first_mask; /* its creator's, with the next */
+    ArchFp fp;
     void *(*fn)(void *);
     void *arg, *result;
     bool left;     /* by pthread_exit or cancellation */
@@ -94,13 +96,13 @@ typedef struct Threads {
     bool on;                   /* the program's threads are goroutines */
     void *room;                /* asked for, and none was made so far: for main's stack record */
     bool simulated;            /* and run by a seed */
-    bool others;               /* the program has a thread of libc's, too */
     uintptr_t core, core_size; /* where libgort.so is */
     size_t stack_size, guard;  /* of a thread that does not say */
     uint64_t first_mask;       /* main's */
     bool masked;               /* one that does not say begins with `mask`, not with its maker's */
     uint64_t mask;
-    uint32_t live; /* atomic: lives, and main's */
+    uint32_t live; /* atomic: lives, and threads that are libc's; from the first on main's, too */
+    int process;   /* whose these are: a child of fork has none of its parent's */
     Lock lock;
     /* lock: */
     uint32_t spares;
@@ -139,6 +141,7 @@ Thread *thread_by_tid(int tid); /* likewise, that lives */
 /* Threads that are libc's: real.c. */
 bool asks_for_real(const pthread_attr_t *attr, void *(*fn)(void *));
 bool is_real_name(const char *name);
+int real_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 /* names.c: a life has another name, or begins with its maker's, or ends. */
 void name_inherited(Thread *t);
 void name_shown(Thread *t, const char *name);
@@ -164,6 +167,8 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
                const void *caller);
 /* False: not ours. */
 bool thread_join(pthread_t id, void **value, int64_t deadline, int *r);
+void lives_begin(void);  /* before the first: main's */
+void life_counted(void); /* one has ended */
 /* main's thread: before any other; its function, and its end by pthread_exit, which is libc's where
  * no thread was made; it is a goroutine now. */
 void thread_is_first(void);

@@ -12,6 +12,27 @@ static inline void arch_fp_default(void) {
     if (__builtin_expect(fpcr != 0, 0)) __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
 }
 
+typedef struct ArchFp {
+    uint64_t fpcr, fpsr;
+} ArchFp;
+static inline uint64_t arch_fp_rest(void) {
+    uint64_t fpsr;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(fpsr));
+    return fpsr;
+}
+static inline void arch_fp_rest_set(uint64_t fpsr) {
+    __asm__ volatile("msr fpsr, %0" : : "r"(fpsr));
+}
+static inline ArchFp arch_fp_get(void) {
+    ArchFp fp = {.fpsr = arch_fp_rest()};
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fp.fpcr));
+    return fp;
+}
+static inline void arch_fp_set(ArchFp fp) {
+    arch_fp_rest_set(fp.fpsr);
+    __asm__ volatile("msr fpcr, %0" : : "r"(fp.fpcr));
+}
+
 #define ARCH_COUNTER "mrs %0, cntvct_el0" /* ticks.h: the generic timer */
 static inline void arch_pause(void) { __asm__ volatile("isb" ::: "memory"); }
 

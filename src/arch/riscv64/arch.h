@@ -16,6 +16,18 @@ static inline void arch_fp_default(void) {
     if (__builtin_expect(fcsr != 0, 0)) __asm__ volatile("fscsr zero");
 }
 
+typedef struct ArchFp {
+    uint64_t fcsr;
+} ArchFp;
+static inline uint64_t arch_fp_rest(void) { return 0; } /* the switch saves all */
+static inline void arch_fp_rest_set(uint64_t rest) {}
+static inline ArchFp arch_fp_get(void) {
+    ArchFp fp;
+    __asm__ volatile("frcsr %0" : "=r"(fp.fcsr));
+    return fp;
+}
+static inline void arch_fp_set(ArchFp fp) { __asm__ volatile("fscsr %0" : : "r"(fp.fcsr)); }
+
 #define ARCH_COUNTER "rdtime %0" /* ticks.h: the same on all harts */
 /* Zihintpause's `pause`, spelt as the fence it is to a processor (or an assembler) without it. */
 static inline void arch_pause(void) { __asm__ volatile(".4byte 0x0100000f" ::: "memory"); }

@@ -25,7 +25,8 @@
  * The environment of <fenv.h> travels with the goroutine. fenv sets the x87 control word and MXCSR
  * alike; reading the former costs half a nanosecond, the latter four. So while the x87 word has its
  * default value MXCSR is taken to have its own, and both are loaded only where the two sides
- * differ. A setting of MXCSR alone (flush-to-zero intrinsics) belongs to the thread.
+ * differ. A setting of MXCSR alone (flush-to-zero intrinsics) belongs to the thread, and so do the
+ * flags; where a goroutine is one they travel (arch_fp_rest).
  */
 static inline __attribute__((always_inline)) void arch_switch(void **save, void *to) {
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -73,6 +74,28 @@ static inline __attribute__((always_inline)) void arch_fp_default(void) {
     uint32_t mxcsr = 0x1f80;
     cw = 0x037f;
     __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(cw), "m"(mxcsr));
+}
+
+typedef struct ArchFp {
+    uint32_t mxcsr;
+    uint16_t cw;
+} ArchFp;
+static inline uint32_t arch_fp_rest(void) {
+    uint32_t mxcsr;
+    __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+    return mxcsr;
+}
+static inline void arch_fp_rest_set(uint32_t mxcsr) {
+    __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+}
+static inline ArchFp arch_fp_get(void) {
+    ArchFp fp = {.mxcsr = arch_fp_rest()};
+    __asm__ volatile("fnstcw %0" : "=m"(fp.cw));
+    return fp;
+}
+static inline void arch_fp_set(ArchFp fp) {
+    arch_fp_rest_set(fp.mxcsr);
+    __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(fp.cw));
 }
 
 /* The return into the program behind a switch: the processor predicts the place from which the
