@@ -366,9 +366,9 @@ int life_begin(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), v
     return error;
 }
 
-/* What it does inside libc is not seen. */
+/* What it does inside libc is not seen. Also in a constructor before the hook's own. */
 static void thread_of_libc(void) {
-    if (hook_in_child()) return;
+    if (core && hook_in_child()) return;
     threads.others = true;
     waitq_sees_less();
 }
