@@ -388,8 +388,7 @@ static bool main_takes(int signo) {
     return first->state == THREAD_LIVES && !(first->sig.mask & SIGBIT(signo));
 }
 
-/* NULL: no thread of ours, or one that begins, and has not said so yet (signals_ready). */
-static Thread *signals_me(void) {
+Thread *signals_me(void) {
     Thread *t = thread_me();
     return t && t->sig.body ? t : NULL;
 }

@@ -40,6 +40,8 @@ both 'libraries, opened and closed' "$WORK/modules" "$WORK/dynamic.so" "$WORK/st
 $CC $flags -fPIC -shared $programs/early.c -o "$WORK/libearly.so"
 $CC $flags $programs/late.c -o "$WORK/late" -L"$WORK" -learly -Wl,-rpath,"$WORK"
 both 'threads of a constructor' "$WORK/late"
+$CC $flags -fPIC -shared $programs/clock.c -o "$WORK/clock.so" -ldl
+LD_PRELOAD=$LD_PRELOAD:$WORK/clock.so both 'a clock in between' "$WORK/late"
 if command -v g++ >/dev/null; then
     g++ -std=c++17 $flags $programs/objects.cc -o "$WORK/objects"
     both "C++'s objects of threads" "$WORK/objects"
