@@ -187,7 +187,7 @@ static int start(void) {
     if ((r = netpoll_start()) < 0) goto ps;
     what = "signal for preemption";
     if ((r = preempt_install()) < 0) goto poller;
-    faults_install();
+    faults_install(run.first != NULL);
     what = "thread";
     if ((r = maker_start(main_refused)) < 0) goto handlers;
     if ((r = sysmon_start()) < 0) goto maker;

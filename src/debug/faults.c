@@ -19,8 +19,11 @@
  *   - A handler of a sanitizer's tells by itself. A child has no goroutines: nothing is told there.
  *   - GORT_DEBUG=crash=0: nothing is told.
  *
- * SIGQUIT prints every goroutine and exits with status 2, as in Go; a child process takes the
- * default action instead.
+ *   - A whole program whose threads are goroutines (sched/body.c) gets what it handles as ever:
+ *     a virtual machine's null references and its stack overflows are its own, and nothing is told.
+ *
+ * SIGQUIT prints every goroutine and exits with status 2, as in Go, unless the program has a
+ * handler for it; a child process takes the default action instead.
  *
  * Unless the program handles SIGPIPE, a handler that does nothing is set: it ends with execve,
  * which SIG_IGN would not, so programs that we start still die of a broken pipe. For the same
@@ -230,13 +233,14 @@ static bool stands(const Handled *h, struct sigaction *now) {
 }
 
 /* Is h->ours to be there, instead of h->before? */
-static bool wanted(const Handled *h) {
-    if (h <= handled + BUS || h == handled + QUIT) return true;
-    return by_default(&h->before);
+static bool wanted(const Handled *h, bool whole_program) {
+    bool handler = !by_default(&h->before) && !ignored(&h->before);
+    if (h <= handled + BUS) return !(handler && whole_program);
+    return h == handled + QUIT ? !handler : by_default(&h->before);
 }
 
 /* Where h->ours stands already, since the program has put it back, h->before stays as it is. */
-void faults_install(void) {
+void faults_install(bool whole_program) {
     struct sigaction fault = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER}, now;
     fault.sa_sigaction = on_fault;
     for (Handled *h = handled; h <= handled + ABRT; h++) h->ours = fault;
@@ -250,7 +254,7 @@ void faults_install(void) {
             h->before = now;
             and_seq(&spent, ~((uint32_t)1 << h->signo));
         }
-        h->changed = wanted(h);
+        h->changed = wanted(h, whole_program);
         /* a program that has replaced h->ours in an earlier runtime may still put it back */
         if (!h->changed) h->before = earlier;
         if (h->changed) change(h, &h->ours, NULL);

@@ -35,7 +35,7 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     if (ended) attend();
     r = pthread_mutex_lock(mutex);
     if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
-    stay_over(mine, ended ? -EINTR : 0, false);
+    stay_over(mine, ended ? -ECANCELED : 0, false); /* not EINTR: it is not made again */
     return r != 0 ? r : hit || ended || deadline > gort_now() ? 0 : ETIMEDOUT;
 }
 

@@ -199,6 +199,7 @@ bool thread_interrupted(void); /* waits end with -EINTR */
 /* fn, which waits, with that mask meanwhile; -EINTR: a handler has run, by either mask. */
 long thread_masked(const sigset_t *mask, long (*fn)(void *), void *arg);
 void thread_attend(void); /* then: handlers run. The caller is in no queue */
+long thread_blocking(long (*fn)(void *), void *arg); /* as gort_blocking */
 
 /* From stay() to stay_end() the current goroutine comes back to its thread after each switch. */
 INLINE bool stay_with(bool point) {
@@ -240,7 +241,9 @@ INLINE void core_pass(void) {
 }
 
 /* On a goroutine: fn in gort_blocking, which hands the P on. */
-INLINE long stay_blocking(long (*fn)(void *), void *arg) { return staying(gort_blocking(fn, arg)); }
+INLINE long stay_blocking(long (*fn)(void *), void *arg) {
+    return staying(unlikely(known.threads) ? thread_blocking(fn, arg) : gort_blocking(fn, arg));
+}
 /* Likewise libc's function. Integers and pointers are passed alike as words, variadic or not. */
 typedef struct LibcCall {
     long (*fn)(long, ...);

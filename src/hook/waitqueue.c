@@ -180,7 +180,7 @@ bool waitq_announced(const void *addr) {
 }
 
 void waitq_sees_less(void) {
-    if (load_rlx(&known.unseen) || hook_in_child()) return;
+    if (load_rlx(&known.unseen) || (core && hook_in_child())) return;
     store_seq(&known.unseen, true); /* Dekker with waitq_join: an entry is found, or it sees this */
     if (!known.threads) return;
     M *m = core->enter();

@@ -121,12 +121,12 @@ static int mask_change(Thread *t, int how, const sigset_t *set, sigset_t *old) {
 }
 
 HOOK int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    Thread *t = as_goroutines() ? thread_me() : NULL;
+    Thread *t = as_goroutines() ? signals_me() : NULL;
     return t ? mask_change(t, how, set, old) : libc(pthread_sigmask)(how, set, old);
 }
 
 HOOK int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    Thread *t = as_goroutines() ? thread_me() : NULL;
+    Thread *t = as_goroutines() ? signals_me() : NULL;
     return t ? (int)returned(-mask_change(t, how, set, old)) : libc(sigprocmask)(how, set, old);
 }
 

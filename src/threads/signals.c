@@ -319,6 +319,23 @@ bool thread_stay_over(long r, bool restarts) {
     return again && thread_stay(point);
 }
 
+typedef struct Blocking {
+    long (*fn)(void *);
+    void *arg;
+} Blocking;
+
+/* Outside again. A nudge from here on is taken by its handler (is_outside); one before, in the
+ * section that begins the call, was left to this look, as the call may never end by itself. */
+static long attended_call(void *arg) {
+    Blocking *b = arg;
+    thread_attend();
+    return b->fn(b->arg);
+}
+
+long thread_blocking(long (*fn)(void *), void *arg) {
+    return gort_blocking(attended_call, &(Blocking){fn, arg});
+}
+
 /* ---- handlers -------------------------------------------------------------------------------- */
 
 static bool is_fault(int signo, const siginfo_t *info) {
@@ -372,8 +389,7 @@ static bool main_takes(int signo) {
     return first->state == THREAD_LIVES && !(first->sig.mask & SIGBIT(signo));
 }
 
-/* NULL: no thread of ours, or one that begins, and has not said so yet (signals_ready). */
-static Thread *signals_me(void) {
+Thread *signals_me(void) {
     Thread *t = thread_me();
     return t && t->sig.body ? t : NULL;
 }

@@ -55,6 +55,10 @@ uint64_t mask_exchange(Thread *t, const sigset_t *set); /* likewise; the former 
 
 /* ---- signals.c ------------------------------------------------------------------------------- */
 
+/* The caller's. NULL: no thread of ours, or one that begins, and has not said so yet
+ * (signals_ready): the runtime may read the clock meanwhile, which another preloaded library may
+ * stand before. */
+Thread *signals_me(void);
 void signals_start(void);      /* before main is a thread */
 void signals_ready(Thread *t); /* t itself, once: it blocks everything */
 /* sigs.lock: the first in q that is in the set; 0: none. */

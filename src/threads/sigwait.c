@@ -112,7 +112,26 @@ static void await_ends(Thread *t) {
     signals_give_back(t);
 }
 
-static int sleep_for_signal(int64_t deadline) {
+/* A handler that has interrupted a call which blocks its kernel thread waits there. */
+static bool is_blocking(const Thread *t) {
+    M *m = load_rlx(&t->sig.body->worn);
+    return m && m->curg && load_rlx(&m->curg->status) == G_SYSCALL;
+}
+
+/* Who has a signal for t sets `cause`, then nudges the kernel thread: it is pending here. */
+static int sleep_in_kernel(Thread *t, int64_t deadline) {
+    uint64_t old = kernel_mask(ALL_SIGNALS), mask = t->sig.body->mask;
+    int64_t left = time_left(deadline, gort_now());
+    struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
+    long r = -EINTR;
+    if (load_seq(&t->sig.cause) == 0)
+        r = sys(SYS_ppoll, NULL, 0, deadline == GORT_FOREVER ? NULL : &ts, &mask, sizeof mask, 0);
+    kernel_mask(old);
+    return (int)r;
+}
+
+static int sleep_for_signal(Thread *t, int64_t deadline) {
+    if (is_blocking(t)) return sleep_in_kernel(t, deadline);
     core->signal_wait(1);
     int r = core->sleep_until(deadline);
     core->signal_wait(-1);
@@ -128,7 +147,7 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
         r = kernel_wait(set, info, &none);
         if (r > 0) await_ends(t);
         if (r > 0) return r;
-        int ended = sleep_for_signal(deadline);
+        int ended = sleep_for_signal(t, deadline);
         if (ended == 0 || load_rlx(&t->sig.cause) != 0) { /* a hint: ender_arm looks */
             if (ended == 0) catcher_settle(set);
             r = wait_take(t, set, info);
@@ -148,7 +167,10 @@ static long wait_signal(Thread *t, const sigset_t *sigset, siginfo_t *info, int6
     return staying(wait_once(t, set, info, deadline));
 }
 
-static Thread *waiter_here(void) { return here() ? thread_me() : NULL; }
+static Thread *waiter_here(void) {
+    Thread *t = thread_me();
+    return t && (here() || is_blocking(t)) ? t : NULL;
+}
 
 HOOK int sigwait(const sigset_t *restrict set, int *restrict signo) {
     Thread *t = as_goroutines() ? waiter_here() : NULL;
@@ -178,10 +200,10 @@ HOOK int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 
 static long until_handled(Thread *t, uint32_t handled) {
     while (t->sig.handled == handled) {
-        int r = sleep_for_signal(GORT_FOREVER);
-        if (r < 0) return r;
+        int r = sleep_for_signal(t, GORT_FOREVER);
+        if (r < 0 && t->sig.handled == handled) return r; /* one may run when the call ends */
     }
-    return -EINTR;
+    return 0;
 }
 
 /* What handlers do not concern (an ignored signal) does not end it. */

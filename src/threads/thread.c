@@ -14,7 +14,8 @@
  *   T4  Detached: the Thread is spare. Else it waits for its joiner as THREAD_ENDED, gives `over`,
  *       and the joiner makes it spare. Until then its id is not used again.
  *   T5  Where there are spare ones enough, or a life cannot be undone (libc does not tell where it
- *       notes that a thread was cancelled), the goroutine ends, and libc ends its thread.
+ *       notes that a thread was cancelled, or has opened a library since whose variables have their
+ *       place in every thread), the goroutine ends, and libc ends its thread.
  *
  * What is not undone: libc's own variables (malloc's cache, the resolver's state), which the next
  * life can use.
@@ -124,27 +125,14 @@ static bool has_static_place(const struct dl_phdr_info *info) {
     return false;
 }
 
-#ifdef __riscv
-#define PLACE_BIAS 0x800 /* the loader adds it to an offset */
-#else
-#define PLACE_BIAS 0
-#endif
-typedef struct TlsIndex {
-    size_t module, offset;
-} TlsIndex;
-void *__tls_get_addr(TlsIndex *index);
-
-/* NULL: this thread has none. What the loader says is of the modules that were there when the
- * thread last asked it for an address, and for variables with a place nobody asks. */
-static char *values_of(const struct dl_phdr_info *info) {
-    if (info->dlpi_tls_data || !has_static_place(info)) return info->dlpi_tls_data;
-    return __tls_get_addr(&(TlsIndex){info->dlpi_tls_modid, (size_t)-PLACE_BIAS});
-}
-
+/* Under a lock of the loader's, which comes behind the one that __tls_get_addr may take: so nothing
+ * is asked for. What the loader says is of the modules that were there when the thread last asked
+ * it for an address, and for variables with a place nobody asks. Not 0: this thread may have values
+ * that are not found. */
 static int first_values(struct dl_phdr_info *info, size_t size, void *arg) {
     if (info->dlpi_tls_modid == 0 || is_kept(info)) return 0;
-    char *to = values_of(info);
-    if (to == NULL) return 0;
+    char *to = info->dlpi_tls_data;
+    if (to == NULL) return has_static_place(info);
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_TLS) continue;
@@ -174,7 +162,7 @@ static bool life_undone(Thread *t) {
     if (marked) *(int *)((char *)t->id + cancel_word()) = 0;
     libc(pthread_setcancelstate)(PTHREAD_CANCEL_ENABLE, NULL);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
-    dl_iterate_phdr(first_values, NULL);
+    if (dl_iterate_phdr(first_values, NULL) != 0) return false;
     dlerror();
     h_errno = 0;
     set_errno(0);

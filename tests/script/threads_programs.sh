@@ -1,5 +1,6 @@
-# Under gort-run: programs without threads, scripts, make under it; libraries that are opened
-# and closed while threads live, and C++'s objects of threads (tests/threads/programs).
+# Under gort-run: programs without threads, scripts, make under it; libraries that are opened and
+# closed while threads live, or make threads before main, and C++'s objects of threads
+# (tests/threads/programs).
 set -eu
 [ -z "$SAN" ] || { echo 'skipped: a sanitizer has hooks of its own'; exit 77; }
 [ -z "${TEST_RUNNER:-}" ] || { echo 'skipped: not under emulation'; exit 77; }
@@ -36,6 +37,11 @@ $CC $flags -fPIC -shared -DFIRST_VALUE=5000 \
     -DSTORAGE='__attribute__((tls_model("initial-exec")))' $programs/module.c -o "$WORK/static.so"
 $CC $flags $programs/modules.c -o "$WORK/modules" -ldl
 both 'libraries, opened and closed' "$WORK/modules" "$WORK/dynamic.so" "$WORK/static.so"
+$CC $flags -fPIC -shared $programs/early.c -o "$WORK/libearly.so"
+$CC $flags $programs/late.c -o "$WORK/late" -L"$WORK" -learly -Wl,-rpath,"$WORK"
+both 'threads of a constructor' "$WORK/late"
+$CC $flags -fPIC -shared $programs/clock.c -o "$WORK/clock.so" -ldl
+LD_PRELOAD=$LD_PRELOAD:$WORK/clock.so both 'a clock in between' "$WORK/late"
 if command -v g++ >/dev/null; then
     g++ -std=c++17 $flags $programs/objects.cc -o "$WORK/objects"
     both "C++'s objects of threads" "$WORK/objects"

@@ -146,28 +146,35 @@ static void *restarts(void *arg) {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static bool go;
+static int computes; /* atomic */
 static void *locks(void *arg) {
     CHECK(pthread_mutex_lock(&mutex) == 0);
     while (!go) CHECK(pthread_cond_wait(&cond, &mutex) == 0);
     CHECK(pthread_mutex_unlock(&mutex) == 0);
+    __atomic_store_n(&computes, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&computes, __ATOMIC_SEQ_CST)) {}
     return NULL;
+}
+static void handled_by_waiter(void) {
+    int before = __atomic_load_n(&hits, __ATOMIC_SEQ_CST);
+    CHECK(pthread_kill(waiter, SIGUSR1) == 0);
+    wait_until(__atomic_load_n(&hits, __ATOMIC_SEQ_CST) > before);
 }
 static void while_locked(void) {
     pthread_mutex_lock(&mutex);
     CHECK(pthread_create(&waiter, NULL, locks, NULL) == 0);
     for (int round = 0; round < 2; round++) { /* in the mutex, then in the condition */
         usleep(10000);
-        for (int i = 0; i < 20; i++) {
-            int before = __atomic_load_n(&hits, __ATOMIC_SEQ_CST);
-            CHECK(pthread_kill(waiter, SIGUSR1) == 0);
-            wait_until(__atomic_load_n(&hits, __ATOMIC_SEQ_CST) > before);
-        }
+        for (int i = 0; i < 20; i++) handled_by_waiter();
         if (round == 0) pthread_mutex_unlock(&mutex);
     }
     pthread_mutex_lock(&mutex);
     go = true;
     pthread_cond_signal(&cond);
     pthread_mutex_unlock(&mutex);
+    wait_until(__atomic_load_n(&computes, __ATOMIC_SEQ_CST)); /* behind both waits */
+    handled_by_waiter();
+    __atomic_store_n(&computes, 0, __ATOMIC_SEQ_CST);
     CHECK(pthread_join(waiter, NULL) == 0);
 }
 
