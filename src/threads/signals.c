@@ -407,7 +407,6 @@ int signal_comes(int signo, siginfo_t *info, void *context) {
 
 /* sigs.lock. It goes with the thread; the kernel has it, or will have. */
 static void handler_mask_locked(Thread *t, uint64_t mask) {
-    mask |= t->sig.mask & sigs.kept;
     mask_note_locked(t, mask);
     uint64_t part = kernel_part(mask) | SIGBIT(SIGKILL);
     t->sig.body->mask = part;
@@ -420,15 +419,17 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     ucontext_t *uc = context;
     uint32_t calls = s->calls, point = load_rlx(&s->point);
     uint64_t mask = sigs_lock();
-    handler_mask_locked(t, mask);
+    handler_mask_locked(t, mask | kept);
+    uint64_t kept = s->mask & sigs.kept; /* of which the kernel knows nothing */
     s->calls = 0;
     store_rlx(&s->point, 0);
     s->handled++;
-    sigs_unlock(mask);
+    /* in its own handler, too, the signal that preempts comes; a fault ends the process */
+    sigs_unlock(kernel_part(mask) | (mask & SIGBIT(SIGSEGV)));
     s->breaks |= handler_call(signo, info, context);
     sigs_lock();
     __builtin_memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    handler_mask_locked(t, mask);
+    handler_mask_locked(t, mask | kept);
     s->calls = calls;
     store_rlx(&s->point, point);
     M *m = load_rlx(&s->body->worn);
