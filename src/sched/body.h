@@ -4,6 +4,8 @@
 
 #include "mem/stack.h"
 
+#include <signal.h>
+
 typedef struct Body Body;
 #define BODY_TIDS (1 << 23) /* numbers of bodies begin here; of threads they end before 2^22 */
 
@@ -33,13 +35,16 @@ typedef struct BodySignals {
 typedef bool body_nudged_fn(M *m, void *context, bool outside);
 /* A section of m's goroutine has ended, with ATTN_SIGNAL. */
 typedef void body_attends_fn(M *m);
+/* In its handler, on a kernel thread that runs nothing of the program's: one of the program's, for
+ * any thread. */
+typedef void body_passed_fn(const siginfo_t *info);
 extern body_nudged_fn *body_nudged;
 extern body_attends_fn *body_attends;
-void body_attach(body_nudged_fn *nudged, body_attends_fn *attends);
+extern body_passed_fn *body_passed;
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends, body_passed_fn *passed);
 /* gp itself: from now on *cause, where it is not 0, ends its waits (ender.h). */
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask);
 /* sigaction(2), also of the signals that libc keeps for itself. */
-struct sigaction;
 int body_sigaction(int signo, const struct sigaction *act);
 void body_interrupt(M *m, G *gp); /* in a section of m: *cause is set, and gp's wait ends */
 void body_nudge(M *m);            /* anywhere: m's thread takes the preemption signal, and looks */
