@@ -96,8 +96,9 @@ static info_handler *handler_of(int signo) {
     return (info_handler *)(load_rlx(&asked_for[signo]) & ~WANTS_INFO);
 }
 
-/* A thread that is a goroutine, outside of the runtime. */
-static void run_on_thread(int signo, siginfo_t *info, void *context) {
+/* A thread that is a goroutine, outside of the runtime. Where the frame can be moved to its stack,
+ * this does not return. */
+void handler_enter(int signo, siginfo_t *info, void *context) {
     bool apart = load_rlx(&asked_flags[signo]) & SA_ONSTACK;
     uintptr_t top = apart ? altstack_for(core->context_sp(context)) : 0;
     go_on_there(signo, info, context, top, signal_runs);
@@ -107,7 +108,7 @@ static void run_on_thread(int signo, siginfo_t *info, void *context) {
 static void run_handler(int signo, siginfo_t *info, void *context) {
     int how = unlikely(known.threads) ? signal_comes(signo, info, context) : SIGNAL_AS_EVER;
     if (how == SIGNAL_TAKEN) return;
-    if (how == SIGNAL_HERE) run_on_thread(signo, info, context);
+    if (how == SIGNAL_HERE) handler_enter(signo, info, context);
     else {
         if (runner(sigaction) == NULL) go_on_there(signo, info, context, 0, handler_of(signo));
         handler_of(signo)(signo, info, context);
@@ -126,9 +127,9 @@ bool handler_call(int signo, siginfo_t *info, void *context) {
 }
 
 bool handler_breaks(int signo) {
-    struct sigaction now;
-    return libc(sigaction)(signo, NULL, &now) == 0 && now.sa_sigaction == run_handler &&
-           !(now.sa_flags & SA_RESTART);
+    struct sigaction now = {0}; /* and stays so where libc keeps the signal for itself */
+    core->sigaction(signo, NULL, &now);
+    return now.sa_sigaction == run_handler && !(now.sa_flags & SA_RESTART);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */
@@ -237,10 +238,11 @@ HOOK __typeof__(signal) ssignal __attribute__((alias("signal")));
 HOOK __typeof__(signal) bsd_signal __THROW __attribute__((alias("signal")));
 HOOK __typeof__(signal) sysv_signal __attribute__((alias("__sysv_signal")));
 
-/* One that is there already; one that run_handler is in front of keeps its flags. */
+/* One that is there already, be it behind the runtime's for the signal that preempts; one that
+ * run_handler is in front of keeps its flags. */
 static void handler_adopt(int signo) {
     struct sigaction now;
-    if (libc(sigaction)(signo, NULL, &now) != 0 || !is_handler(&now)) return;
+    if (core->sigaction(signo, NULL, &now) != 0 || !is_handler(&now)) return;
     if (now.sa_sigaction == run_handler) as_asked(&now, load_rlx(&asked_for[signo]), 0);
     sigaction(signo, &now, NULL);
 }

@@ -62,6 +62,7 @@
 M body_home;
 body_nudged_fn *body_nudged;
 body_attends_fn *body_attends;
+body_passed_fn *body_passed;
 bool body_leads;
 
 #ifdef __GLIBC__
@@ -620,9 +621,10 @@ void body_doff(M *m, G *gp) {
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends, body_passed_fn *passed) {
     body_nudged = nudged;
     body_attends = attends;
+    body_passed = passed;
 }
 
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) {
@@ -746,7 +748,7 @@ Stack *body_take(size_t size, int *error) {
     return NULL;
 }
 void body_untake(Stack *s) {}
-void body_attach(body_nudged_fn *nudged, body_attends_fn *attends) {}
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends, body_passed_fn *passed) {}
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) { return NULL; }
 body_handler *body_sigaction(int signo, body_handler *handler) { return NULL; }
 void body_interrupt(M *m, G *gp) {}

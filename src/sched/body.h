@@ -35,9 +35,13 @@ typedef struct BodySignals {
 typedef bool body_nudged_fn(M *m, void *context, bool outside);
 /* A section of m's goroutine has ended, with ATTN_SIGNAL. */
 typedef void body_attends_fn(M *m);
+/* In its handler, on a kernel thread that runs nothing of the program's: one of the program's, for
+ * any thread. */
+typedef void body_passed_fn(const siginfo_t *info);
 extern body_nudged_fn *body_nudged;
 extern body_attends_fn *body_attends;
-void body_attach(body_nudged_fn *nudged, body_attends_fn *attends);
+extern body_passed_fn *body_passed;
+void body_attach(body_nudged_fn *nudged, body_attends_fn *attends, body_passed_fn *passed);
 /* gp itself: from now on *cause, where it is not 0, ends its waits (ender.h). */
 BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask);
 /* A handler, also for the signals that libc keeps for itself. Returns the former; NULL: refused. */

@@ -347,9 +347,17 @@ static void chain(int signo, siginfo_t *info, void *context) {
     else ((void (*)(int))at)(signo);
 }
 
-/* To the process's first thread, unchanged. */
-static void pass_on(int signo, siginfo_t *info) {
-    os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)info, 0, 0);
+/* The program's, which has come to the monitor's or the maker's thread, where its handlers never
+ * run: to a thread of a whole program, else to the process's first, as by sigqueue(3). The codes of
+ * kill(2) and the kernel's own are not to be had: a kernel thread may send them to itself only. */
+static void pass_on(int signo, const siginfo_t *info) {
+    siginfo_t with = *info;
+    if (body_passed) {
+        body_passed(info);
+        return;
+    }
+    if (with.si_code >= 0) with.si_code = SI_QUEUE;
+    os_sys(SYS_rt_tgsigqueueinfo, os_getpid(), os_getpid(), signo, (long)&with, 0, 0);
 }
 
 /* In a handler: mends what the signal has done to a system call. An optimistic call of the hook
@@ -382,16 +390,20 @@ static bool is_asked(M *m) {
     return m && (load_rlx(&m->attn) != 0 || (m->plain && m->pseudo == NULL));
 }
 
+/* As os_tgkill sends it, and raise(3); but in a child the runtime sends none. */
+static bool is_ours(const siginfo_t *info) {
+    return info->si_code == SI_TKILL && info->si_pid == os_getpid() && !in_any_child();
+}
+
 /* Any thread, anywhere; a thread of the runtime on its alternate stack. Who sent a signal is lost
  * where the user has no room for one more that waits (ulimit -i): then it is ours where the
  * monitor has asked for something, else perhaps the program's, perhaps ours. */
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     M *m = getm();
-    bool ours = info->si_code == SI_TKILL && info->si_pid == os_getpid();
+    bool ours = is_ours(info);
     bool lost = info->si_code == SI_USER && info->si_pid == 0;
     if (!ours && !(lost && is_asked(m))) {
-        /* the program's handlers never run on the monitor's and the maker's threads */
         if (m && m->plain && m->pseudo == NULL) pass_on(signo, info);
         else chain(signo, info, context);
         *__errno_location() = err;
@@ -410,7 +422,9 @@ static void on_signal(int signo, siginfo_t *info, void *context) {
         fence_compiler();
         store_rel(&m->locks, 0);
     }
-    /* last: from here on signals may be blocked. A call that one of them ends stays ended */
+    /* last: from here on signals may be blocked, or a handler of the program's runs, and this one
+     * ends here. A call that one of them ends stays ended */
+    *__errno_location() = err;
     bool comes = unlikely(body_nudged != NULL) && m && body_nudged(m, context, outside);
     if (nudged && !comes) preempt_mend_call(m, context);
     *__errno_location() = err;

@@ -123,12 +123,13 @@ static bool is_ignored(int signo) {
     return act.sa_handler == SIG_IGN;
 }
 
-/* What t is to send itself now; 0: nothing. */
-static int next_locked(Thread *t, siginfo_t *info) {
+/* What t is to take now, of the set; 0: nothing. */
+static int next_locked(Thread *t, uint64_t set, siginfo_t *info) {
     int signo;
+    set &= ~t->sig.mask;
     do {
-        signo = signal_take_locked(&t->sig.queue, ~t->sig.mask, info);
-        if (signo == 0) signo = signal_take_locked(&sigs.process, ~t->sig.mask, info);
+        signo = signal_take_locked(&t->sig.queue, set, info);
+        if (signo == 0) signo = signal_take_locked(&sigs.process, set, info);
     } while (signo && is_ignored(signo));
     return signo;
 }
@@ -241,15 +242,16 @@ bool signal_unmark(siginfo_t *info) {
     return own;
 }
 
-/* With all signals blocked, which the caller ends: then it comes. */
+/* With all signals blocked, which the caller ends: then it comes. The one that preempts would be
+ * lost where the runtime's is pending: it stays queued, and a nudge takes it (preempting_taken). */
 static int deliver_next(Thread *t) {
     siginfo_t info;
-    int signo = next_locked(t, &info);
-    bool due = signo == 0 && cancel_due(t);
-    cause_locked(t);
+    int signo = next_locked(t, ~SIGBIT(sigs.preempts), &info);
+    bool due = signo == 0 && cancel_due(t), more = cause_locked(t);
     store_rel(&sigs.lock, 0); /* as sigs_unlock */
     if (signo) queue_self(&info);
     else if (due) cancel_raise();
+    else if (more) core->body_nudge(load_rlx(&t->sig.body->worn));
     return due ? SIGCANCEL : signo;
 }
 
@@ -424,7 +426,6 @@ int signal_comes(int signo, siginfo_t *info, void *context) {
 
 /* sigs.lock. It goes with the thread; the kernel has it, or will have. */
 static void handler_mask_locked(Thread *t, uint64_t mask) {
-    mask |= t->sig.mask & sigs.kept;
     mask_note_locked(t, mask);
     uint64_t part = kernel_part(mask) | SIGBIT(SIGKILL);
     t->sig.body->mask = part;
@@ -436,17 +437,19 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     ThreadSignals *s = &t->sig;
     ucontext_t *uc = context;
     uint32_t calls = s->calls, point = load_rlx(&s->point);
+    uint64_t kept = s->mask & sigs.kept; /* of which the kernel knows nothing */
     uint64_t mask = sigs_lock();
-    handler_mask_locked(t, mask);
+    handler_mask_locked(t, mask | kept);
     s->calls = 0;
     store_rlx(&s->point, 0);
     s->handled++;
-    sigs_unlock(mask);
+    /* in its own handler, too, the signal that preempts comes; a fault ends the process */
+    sigs_unlock(kernel_part(mask) | (mask & SIGBIT(SIGSEGV)));
     signals_give_back(t);
     s->breaks |= handler_call(signo, info, context);
     sigs_lock();
     __builtin_memcpy(&mask, &uc->uc_sigmask, sizeof mask);
-    handler_mask_locked(t, mask);
+    handler_mask_locked(t, mask | kept);
     s->calls = calls;
     store_rlx(&s->point, point);
     M *m = load_rlx(&s->body->worn);
@@ -454,6 +457,21 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     uc->uc_stack.ss_size = ALT_STACK;
     uc->uc_stack.ss_flags = 0;
     deliver_next(t);
+}
+
+/* In its handler, outside: the program's, if t has one of that number. */
+static bool preempting_taken(Thread *t, void *context) {
+    siginfo_t info;
+    uint64_t there = load_rlx(&t->sig.queue.set) | load_rlx(&sigs.process.set);
+    if (!(there & SIGBIT(sigs.preempts))) return false; /* a hint: who queues it nudges */
+    uint64_t old = sigs_lock();
+    int signo = next_locked(t, SIGBIT(sigs.preempts), &info);
+    cause_locked(t);
+    sigs_unlock(old);
+    if (signo == 0) return false;
+    if (handler_breaks(signo)) core->end_call(context);
+    handler_enter(signo, &info, context); /* may not return */
+    return true;
 }
 
 /* What the handler of the preemption signal does beside (body.h). */
@@ -472,6 +490,7 @@ static bool signals_nudged(M *m, void *context, bool outside) {
         return false;
     }
     and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
+    if (preempting_taken(t, context)) return true;
     uint64_t old = sigs_lock();
     int signo = deliver_next(t);
     if (signo == 0) kernel_mask(old);
@@ -558,11 +577,11 @@ static const int never_blocked[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGCANCEL, SIGSET
 
 void signals_start(void) {
     for (int signo = 1; signo < NSIG; signo++)
-        if (core->keeps_signal(signo)) sigs.kept |= SIGBIT(signo);
+        if (core->keeps_signal(signo)) sigs.kept |= SIGBIT(sigs.preempts = signo);
     for (size_t i = 0; i < count_of(never_blocked); i++) sigs.kept |= SIGBIT(never_blocked[i]);
     sigs.closed = ALL_SIGNALS;
     handlers_adopt();
-    core->body_attach(signals_nudged, signals_attend);
+    core->body_attach(signals_nudged, signals_attend, signal_route);
     catcher_start();
 }
 
@@ -570,7 +589,7 @@ void signals_start(void) {
 
 /* To the caller's own thread. */
 static int post_self(Thread *t, const siginfo_t *info) {
-    if (!(t->sig.mask & SIGBIT(info->si_signo))) {
+    if (!(t->sig.mask & SIGBIT(info->si_signo)) && info->si_signo != sigs.preempts) {
         queue_self(info);
         return 0;
     }
@@ -578,6 +597,7 @@ static int post_self(Thread *t, const siginfo_t *info) {
     bool room = signal_add_locked(&t->sig.queue, info, false);
     cause_locked(t);
     sigs_unlock(old);
+    thread_attend();
     return room ? 0 : EAGAIN;
 }
 
@@ -689,10 +709,13 @@ HOOK int tgkill(pid_t pid, pid_t tid, int signo) {
  * is the kernel's to give. */
 static bool kill_self(int signo, const siginfo_t *info) {
     Thread *t = thread_me();
-    if (t == NULL || signo <= 0 || !is_valid(signo) || (sigs.kept & SIGBIT(signo))) return false;
+    bool preempts = signo == sigs.preempts; /* the kernel does not keep it for one that takes it */
+    if (t == NULL || signo <= 0 || !is_valid(signo)) return false;
+    if ((sigs.kept & SIGBIT(signo)) && !preempts) return false;
     bool own = !(t->sig.mask & SIGBIT(signo)), mains = t != &first_thread && main_takes(signo);
-    if (own && !mains) return queue_self(info) == 0;
-    if (load_rlx(&sigs.open[signo]) == 0 && load_rlx(&sigs.awaited[signo]) == 0) return false;
+    if (own && !mains) return post_self(t, info) == 0;
+    bool taken = load_rlx(&sigs.open[signo]) != 0 || load_rlx(&sigs.awaited[signo]) != 0;
+    if (!taken && !preempts) return false;
     signal_route(info);
     return true;
 }

@@ -22,6 +22,7 @@ typedef struct Signal {
 typedef struct Sigs {
     uint32_t lock;    /* taken with all signals blocked: handlers take it, too */
     uint64_t kept;    /* constant: never blocked in the kernel: the runtime's own, and libc's */
+    int preempts;     /* constant: the one of them that preempts */
     int catcher;      /* atomic: the number of its kernel thread */
     uint64_t fetches; /* atomic: what it waits for */
     uint32_t rounds;  /* atomic: of it */
