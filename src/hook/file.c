@@ -5,6 +5,15 @@ INLINE long open_now(const char *path, int flags, mode_t mode) {
     return sys(SYS_openat, AT_FDCWD, path, flags, mode, 0, 0);
 }
 
+/* A whole program's thread may be cancelled while it waits here, which libc's call knows. */
+static long open_point(const char *path, int flags, mode_t mode) {
+    int err = errno, fd = libc(open)(path, flags, mode);
+    if (fd >= 0) return fd;
+    fd = -errno;
+    errno = err;
+    return fd;
+}
+
 /* An open may wait (a FIFO, a network's file): announced where the monitor cannot take the P. */
 static COLD int open_announced(const char *path, int flags, mode_t mode) {
     if (!here()) return libc(open)(path, flags, mode);
@@ -42,7 +51,7 @@ HOOK int hook_open(const char *path, int flags, mode_t mode) {
     M *m = runner(open);
     if (m == NULL) return libc(open)(path, flags, mode);
     if (unlikely(!known.retakes)) return open_announced(path, flags, mode);
-    long fd = open_now(path, flags, mode);
+    long fd = unlikely(known.threads) ? open_point(path, flags, mode) : open_now(path, flags, mode);
     return was_taken(m) ? open_slept(fd) : fd_born(fd, fd < 0 ? 0 : open_guess(path, flags));
 }
 

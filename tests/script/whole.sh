@@ -15,4 +15,4 @@ fi
 seed=${WHOLE_SEED:-$(date +%j)} seconds=${WHOLE_SECONDS:-6}
 "$WORK/whole" "$seed" $(((seconds + 2) / 3)) || { echo 'with native threads'; exit 1; }
 # what does not work yet: docs/threads.md
-WHOLE_NOT=timer_thread WHOLE_RUN=$PWD/tools/gort-run "$WORK/whole" "$seed" "$seconds"
+WHOLE_NOT=timer_thread,act=flockfile WHOLE_RUN=$PWD/tools/gort-run "$WORK/whole" "$seed" "$seconds"
