@@ -17,7 +17,8 @@
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno,
  *       exceptions (M.errno_at, handling) and floating-point flags, sets the thread pointer and
  *       switches (body_wear). It comes back by g0 and sets its own again (body_doff) before the
- *       goroutine's commit: until then no other thread can run it. A signal in between finds the same M by either pointer.
+ *       goroutine's commit: until then no other thread can run it. A signal in between finds the
+ *       same M by either pointer.
  *   B5  The goroutine ends: on g0, a bare clone makes a kernel thread that goes on in donor()
  *       (return_to). Behind it libc ends its thread: destructors, keys, descriptor. That kernel
  *       thread has no M. The kernel clears `left` with it, and the stack can be used again.

@@ -219,7 +219,7 @@ static void life_is_over(Thread *t) {
     core->body_alone(t->gp, false);
 }
 
-/* What it has used of its stack, but for the top: as libc does, before it keeps one for the next. */
+/* What it has used of its stack, but for the top: as libc does before it keeps a stack. */
 #define STACK_KEPT ((uintptr_t)32 << 10)
 static void stack_given_back(Thread *t) {
     uintptr_t lo = (uintptr_t)t->gp->stack->lo, hi = (stack_pointer() & ~PAGE_MASK) - STACK_KEPT;

@@ -45,6 +45,8 @@ glibc      -                                 glibc-source
 compress   -                                 pbzip2 xz-utils zstd pigz openssl
 microhttpd -                                 libmicrohttpd-dev wrk
 memcached  -                                 memcached
+apache     -                                 apache2-bin media-types
+names      -                                 unbound bind9
 stressng   -                                 stress-ng
 grpc       -                                 libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
 END
@@ -140,6 +142,8 @@ glibc_source() { ls "$(in_deps /usr/src/glibc)"/glibc-*.tar.xz; }
 has_compress() { runs xz zstd pigz && command -v pbzip2 && openssl version; }
 has_microhttpd() { has_wrk && links microhttpd.h -lmicrohttpd; }
 has_memcached() { runs memcached; }
+has_apache() { apache2 -v && [ -e "$(in_deps /usr/lib/apache2/modules)/mod_mpm_worker.so" ]; }
+has_names() { unbound -V && named -V; }
 has_stressng() { runs stress-ng; }
 has_grpc() { runs protoc && command -v grpc_cpp_plugin && pkg-config --exists grpc++ protobuf &&
     echo '#include <grpcpp/grpcpp.h>' | ${CXX:-c++} -std=c++17 -x c++ -E -; }
