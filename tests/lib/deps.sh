@@ -46,6 +46,8 @@ compress   -                                 pbzip2 xz-utils zstd pigz openssl
 microhttpd -                                 libmicrohttpd-dev wrk
 memcached  -                                 memcached
 stressng   -                                 stress-ng
+ruby       -                                 ruby
+ffmpeg     -                                 ffmpeg
 grpc       -                                 libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
 END
 }
@@ -141,6 +143,8 @@ has_compress() { runs xz zstd pigz && command -v pbzip2 && openssl version; }
 has_microhttpd() { has_wrk && links microhttpd.h -lmicrohttpd; }
 has_memcached() { runs memcached; }
 has_stressng() { runs stress-ng; }
+has_ruby() { ruby -rsocket -e 1; }
+has_ffmpeg() { ffmpeg -version; }
 has_grpc() { runs protoc && command -v grpc_cpp_plugin && pkg-config --exists grpc++ protobuf &&
     echo '#include <grpcpp/grpcpp.h>' | ${CXX:-c++} -std=c++17 -x c++ -E -; }
 has() { "has_$1" >/dev/null 2>&1 </dev/null; }
