@@ -64,7 +64,9 @@ static __attribute__((constructor(101))) void hook_load(void) {
     const HookCore *c = gort_hook_core();
     if (c->size == sizeof(HookCore) && c->size_m == sizeof(M) && c->size_g == sizeof(G)) {
         core = c;
-        known = (Known){.taken = c->taken, .looks = c->looks, .descs = c->descs};
+        known.taken = c->taken; /* one by one: an earlier constructor's thread may read them */
+        known.looks = c->looks;
+        known.descs = c->descs;
         c->attach(&known.retakes, (DescNote *)(void *)fd_hints, pay_all, points_tell,
                   mutex_waited_for);
         allocator_find();

@@ -48,6 +48,8 @@ memcached  -                                 memcached
 apache     -                                 apache2-bin media-types
 names      -                                 unbound bind9
 stressng   -                                 stress-ng
+ruby       -                                 ruby
+ffmpeg     -                                 ffmpeg
 grpc       -                                 libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
 END
 }
@@ -145,6 +147,8 @@ has_memcached() { runs memcached; }
 has_apache() { apache2 -v && [ -e "$(in_deps /usr/lib/apache2/modules)/mod_mpm_worker.so" ]; }
 has_names() { unbound -V && named -V; }
 has_stressng() { runs stress-ng; }
+has_ruby() { ruby -rsocket -e 1; }
+has_ffmpeg() { ffmpeg -version; }
 has_grpc() { runs protoc && command -v grpc_cpp_plugin && pkg-config --exists grpc++ protobuf &&
     echo '#include <grpcpp/grpcpp.h>' | ${CXX:-c++} -std=c++17 -x c++ -E -; }
 has() { "has_$1" >/dev/null 2>&1 </dev/null; }
