@@ -249,7 +249,8 @@ const Word backs[] = {
     {.name = "itimer", .is = SIGNALS, .play = itimer},
     {.name = "create", .play = creates},
     {.name = "children", .play = children},
-    {.name = "rights", .is = SIGNALS, .play = rights},
+    /* libc asks every thread by a signal, and waits: its handler is not jumped out of */
+    {.name = "rights", .is = SIGNALS, .refuses = JUMPS | ASYNC, .play = rights},
     {.name = "load", .play = loads},
     {.name = "ticks", .is = STAYS, .play = ticks},
     {.name = NULL},
