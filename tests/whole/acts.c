@@ -674,7 +674,10 @@ static int testcancel_call(Player *p) {
 /* ---- time ------------------------------------------------------------------------------------ */
 
 static int sleep_call(Player *p) {
-    int64_t ns = p->forever ? 3600 * INT64_C(1000000000) : 300000 + pick(p, 3, 3000000);
+    /* what is left: alarms may come more often than it takes */
+    int64_t ns = p->begins + 300000 + pick(p, 3, 3000000) - now_ns(CLOCK_MONOTONIC);
+    if (p->forever) ns = 3600 * INT64_C(1000000000);
+    if (ns <= 0) return 0;
     struct timespec t = from_ns(ns), end;
     struct timeval v = {t.tv_sec, t.tv_nsec / 1000};
     switch (pick(p, 1, 9)) {
