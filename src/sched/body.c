@@ -562,10 +562,13 @@ static void wear_mask(M *m, uint64_t mask) {
     store_rel(&m->sigmask, mask); /* pairs with masks_settle (threads/sigmask.c) */
 }
 
-/* A Dekker pair with whoever has a signal for the goroutine: that sets `attention`, then reads
- * `worn` and nudges. */
-static NOINLINE void wear_signals(M *m, BodySignals *s) {
+/* `worn` first: a handler that finds the thread finds it worn. The mask behind the thread pointer: a
+ * handler that finds no thread yet may block everything (keep_out, threads/signals.c). And a Dekker
+ * pair with whoever has a signal for the goroutine: that sets `attention`, then reads `worn` and
+ * nudges. */
+static NOINLINE void wear_signals(M *m, BodySignals *s, char *tp) {
     store_seq(&s->worn, m);
+    arch_tp_set(tp);
     if (m->sigmask != s->mask) wear_mask(m, s->mask);
     if (unlikely(load_seq(&s->attention) != 0)) or_seq(&m->attn, ATTN_SIGNAL);
 }
@@ -604,8 +607,8 @@ void body_wear(M *m, G *gp) {
     m->detour = gp;
     m->owner = b->tid;
     arch_fp_rest_set(b->fp);
-    arch_tp_set(b->tp);
-    if (b->signals.mask != 0) wear_signals(m, &b->signals);
+    if (b->signals.mask != 0) wear_signals(m, &b->signals, b->tp);
+    else arch_tp_set(b->tp);
 }
 
 void body_doff(M *m, G *gp) {
@@ -634,7 +637,7 @@ BodySignals *body_signals(G *gp, const int32_t *cause, uint64_t mask) {
     gp->stack->ender = (Ender){.cause = cause, .gp = gp};
     gp->odd |= ODD_USES;
     s->mask = mask;
-    wear_signals(m, s);
+    wear_signals(m, s, ARCH_THREAD_POINTER());
     leave(m);
     return s;
 }
