@@ -562,10 +562,10 @@ static void wear_mask(M *m, uint64_t mask) {
     store_rel(&m->sigmask, mask); /* pairs with masks_settle (threads/sigmask.c) */
 }
 
-/* `worn` first: a handler that finds the thread finds it worn. The mask behind the thread pointer: a
- * handler that finds no thread yet may block everything (keep_out, threads/signals.c). And a Dekker
- * pair with whoever has a signal for the goroutine: that sets `attention`, then reads `worn` and
- * nudges. */
+/* `worn` first: a handler that finds the thread finds it worn. The mask behind the thread pointer:
+ * a handler that finds no thread yet may block everything (keep_out, threads/signals.c). And a
+ * Dekker pair with whoever has a signal for the goroutine: that sets `attention`, then reads `worn`
+ * and nudges. */
 static NOINLINE void wear_signals(M *m, BodySignals *s, char *tp) {
     store_seq(&s->worn, m);
     arch_tp_set(tp);

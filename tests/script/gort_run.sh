@@ -38,6 +38,15 @@ run 3 -p 2 sh -c '[ $GORT_MAXPROCS = 2 ] && exit 3'
 run 3 -- sh -c 'exit 3'
 silent
 
+if ! LD_PRELOAD=libgort-hook.so env true 2>&1 | grep -q .; then echo 'one is installed'; else
+    mkdir -p "$WORK/alone/bin"
+    cp tools/gort-run "$WORK/alone/bin"
+    got=0
+    "$WORK/alone/bin/gort-run" true >"$WORK/out" 2>"$WORK/err" || got=$?
+    [ $got = 2 ] || fail "without a hook: status $got"
+    says 'libgort-hook.so is not found: make builds it'
+fi
+
 # ---- programs ------------------------------------------------------------------------------------
 
 cat >"$WORK/which.c" <<'END'
