@@ -77,7 +77,7 @@ static void posts(void) {
     siginfo_t info = {.si_signo = SIGUSR1};
     post(&thread, &waker, &info);
 }
-static void puts_on(void) { wear_signals(&wearer, &body); }
+static void puts_on(void) { wear_signals(&wearer, &body, ARCH_THREAD_POINTER()); }
 static void looks(void) { MUST(load_rlx(&wearer.attn) & ATTN_SIGNAL); }
 
 static void cancels(void) { cancel_other(&thread, &waker); }
