@@ -269,6 +269,7 @@ static void end_kill(Player *p) {
 }
 static void end_exec(Player *p) {
     signal(SIGALRM, SIG_IGN);
+    set(&leaving, 1);
     execl("/bin/sh", "sh", "-c", "exit 7", NULL);
 }
 static void *of_thread(void *end) {

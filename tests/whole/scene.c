@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 __thread Player *volatile me;
-int quit;
+int quit, leaving;
 static int directed; /* atomic: directors that have done their work */
 static Scene *scene;
 static Player players[PLAYERS];
@@ -12,6 +12,7 @@ static pthread_key_t end_key;
 static pid_t begun_as;
 
 void wrong(Player *p, const char *file, int line, const char *what, long value) {
+    while (get(&leaving)) pause();
     fprintf(stderr, "%s:%d: %s: not so: %s (%ld)\n", file, line, p ? p->words : "background", what,
             value);
     if (p)

@@ -146,7 +146,8 @@ extern const Act acts[];
 extern const Crowd crowds[];
 extern const Word starts[], wraps[], enders[], noises[], leaves[], backs[], ends[];
 extern __thread Player *volatile me;
-extern int quit; /* atomic: those in the background go home */
+extern int quit;    /* atomic: those in the background go home */
+extern int leaving; /* atomic: exec has begun, and what makes threads may fail */
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
