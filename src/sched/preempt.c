@@ -391,7 +391,7 @@ static bool is_asked(M *m) {
 }
 
 /* As os_tgkill sends it, and raise(3); but in a child the runtime sends none. */
-static bool is_ours(const siginfo_t *info) {
+static bool is_runtimes(const siginfo_t *info) {
     return info->si_code == SI_TKILL && info->si_pid == os_getpid() && !in_any_child();
 }
 
@@ -401,7 +401,7 @@ static bool is_ours(const siginfo_t *info) {
 static void on_signal(int signo, siginfo_t *info, void *context) {
     int err = *__errno_location();
     M *m = getm();
-    bool ours = is_ours(info);
+    bool ours = is_runtimes(info);
     bool lost = info->si_code == SI_USER && info->si_pid == 0;
     if (!ours && !(lost && is_asked(m))) {
         if (m && m->plain && m->pseudo == NULL) pass_on(signo, info);

@@ -118,13 +118,14 @@ static bool is_blocking(const Thread *t) {
     return m && m->curg && load_rlx(&m->curg->status) == G_SYSCALL;
 }
 
-/* Who has a signal for t sets `cause`, then nudges the kernel thread: it is pending here. */
+/* Who has a signal for t sets `cause`, then nudges the kernel thread. A nudge from before the mask
+ * has had its handler, behind which `cause` is seen; a later one is pending, and ends the poll. */
 static int sleep_in_kernel(Thread *t, int64_t deadline) {
     uint64_t old = kernel_mask(ALL_SIGNALS), mask = t->sig.body->mask;
     int64_t left = time_left(deadline, gort_now());
     struct timespec ts = {left / GORT_SEC, left % GORT_SEC};
     long r = -EINTR;
-    if (load_seq(&t->sig.cause) == 0)
+    if (load_rlx(&t->sig.cause) == 0)
         r = sys(SYS_ppoll, NULL, 0, deadline == GORT_FOREVER ? NULL : &ts, &mask, sizeof mask, 0);
     kernel_mask(old);
     return (int)r;

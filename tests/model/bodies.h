@@ -20,5 +20,6 @@ void bodies_forget(void) {}
 void body_forked(char *was) {}
 body_nudged_fn *body_nudged; /* nobody asks for signals */
 body_attends_fn *body_attends;
+body_passed_fn *body_passed;
 
 #endif

@@ -28,6 +28,7 @@ enum { MS = 2, PS = 1, GS = 2, MONITOR = MS };
 void netpoll(int64_t deadline, GList *list) { wrong("the network"); }
 void netpoll_break(void) { wrong("the network"); }
 bool nopreempt_covers(uintptr_t pc) { return false; }
+bool in_any_child(void) { return false; }
 long arch_call_guarded(long (*fn)(void *), void *arg) { return fn(arg); } /* nothing is thrown */
 
 static int in_section; /* threads that use the P now */
