@@ -491,6 +491,10 @@ static clockid_t clock_of(const Thread *t) {
     return (clockid_t)(1u << 31 | (unsigned)t->tid << 3 | 4);
 }
 
+bool is_own_clock(const Thread *t, clockid_t clock) {
+    return clock == CLOCK_THREAD_CPUTIME_ID || clock == clock_of(t);
+}
+
 /* threads.lock. */
 static Thread *thread_by_clock(clockid_t clock) {
     if (clock == CLOCK_THREAD_CPUTIME_ID) return thread_me();

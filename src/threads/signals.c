@@ -188,10 +188,21 @@ static Thread *taker_locked(int signo) {
     return t;
 }
 
+/* To the thread that it is for. NULL: it is nobody's now. */
+static Thread *signal_given_locked(const siginfo_t *info) {
+    Thread *t;
+    if (unlikely(timer_thread_locked(info, &t))) {
+        if (t && !timer_overruns_locked(t, info)) signal_add_locked(&t->sig.queue, info, false);
+        return t;
+    }
+    t = taker_locked(info->si_signo);
+    signal_add_locked(t ? &t->sig.queue : &sigs.process, info, true);
+    return t;
+}
+
 void signal_route(const siginfo_t *info) {
     uint64_t old = sigs_lock();
-    Thread *t = taker_locked(info->si_signo);
-    signal_add_locked(t ? &t->sig.queue : &sigs.process, info, true);
+    Thread *t = signal_given_locked(info);
     if (t) {
         add_seq(&t->sig.wakers, 1);
         cause_locked(t);
@@ -412,9 +423,12 @@ int signal_comes(int signo, siginfo_t *info, void *context) {
     if (t && m) {
         bool outside = is_outside(t, m, context);
         if (is_fault(signo, info)) return outside ? SIGNAL_HERE : SIGNAL_AS_EVER;
-        bool mains = !own && is_mains(t, signo, info);
-        if (outside && !mains && !(t->sig.mask & sigs.kept & SIGBIT(signo))) return SIGNAL_HERE;
-        if (mains) signal_route(info);
+        Thread *to = NULL;
+        bool timers = !own && timer_thread(info, &to);
+        own |= timers && to == t;
+        bool others = !own && (timers || is_mains(t, signo, info));
+        if (outside && !others && !(t->sig.mask & sigs.kept & SIGBIT(signo))) return SIGNAL_HERE;
+        if (others) signal_route(info);
         else defer(t, m, info, own);
         return SIGNAL_TAKEN;
     }
@@ -563,6 +577,7 @@ void signals_end(Thread *t) {
     mask_set(t, ALL_SIGNALS);
     M *m = sigs_lock_closed();
     unlist_locked(t);
+    timers_end_locked(t);
     store_rlx(&t->sig.cause, 0);
     store_rlx(&t->sig.body->attention, 0);
     sigs_unlock_closed(m);

@@ -91,6 +91,15 @@ void catcher_start(void);
 void catcher_settle(uint64_t set);
 void catcher_nudge(void); /* the sets have changed */
 
+/* ---- timers.c -------------------------------------------------------------------------------- */
+
+/* It is by a timer for one thread: *t: which; NULL: it is nobody's. */
+bool timer_thread(const siginfo_t *info, Thread **t);
+/* sigs.lock. */
+bool timer_thread_locked(const siginfo_t *info, Thread **t);
+bool timer_overruns_locked(Thread *t, const siginfo_t *info); /* one of this timer waits already */
+void timers_end_locked(Thread *t);
+
 /* ---- cancel.c -------------------------------------------------------------------------------- */
 
 /* sigs' attention: t has been cancelled, may be, and libc does not know yet. */

@@ -145,6 +145,11 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
         long r = wait_take(t, set, info);
         if (r > 0) return r;
         r = kernel_wait(set, info, &none);
+        Thread *to = t;
+        if (r > 0 && timer_thread(info, &to) && to != t) {
+            signal_route(info);
+            continue;
+        }
         if (r > 0) await_ends(t);
         if (r > 0) return r;
         int ended = sleep_for_signal(t, deadline);

@@ -158,6 +158,7 @@ bool thread_bind(Thread *t);
 Will *will_of(const pthread_attr_t *attr, int *error); /* of one to be made. NULL: none */
 int will_done(Thread *t);                              /* 0 or an error number */
 void cpu_begins(Thread *t);
+bool is_own_clock(const Thread *t, clockid_t clock); /* of its CPU time */
 /* syscall(2), with a number that means the kernel's thread. True: *r is its result or -errno. */
 bool thread_syscall(long number, long a, long b, long c, long *r);
 bool signals_syscall(long number, long a, long b, long c, long *r); /* signals.c: likewise */
