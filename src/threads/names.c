@@ -124,8 +124,7 @@ static long tid_word_told(int **to) {
     return 0;
 }
 
-/* It changes what the kernel keeps for a thread. */
-static bool binds(int option) {
+bool prctl_binds(int option) {
     switch (option) {
     case PR_SET_SECCOMP:
     case PR_SET_NO_NEW_PRIVS:
@@ -152,6 +151,6 @@ HOOK int prctl(int option, ...) {
     if (t && option == PR_SET_NAME) return (int)returned(own_name_from((const char *)a));
     if (t && option == PR_GET_NAME) return -pthread_getname_np(t->id, (char *)a, NAME_BYTES);
     if (t && option == PR_GET_TID_ADDRESS) return (int)returned(tid_word_told((int **)a));
-    if (t && binds(option)) thread_bind(t);
+    if (t && prctl_binds(option)) thread_bind(t);
     return libc(prctl)(option, a, b, c, d);
 }

@@ -404,8 +404,23 @@ HOOK int capset(void *header, const void *data) {
     return libc(capset)(header, data);
 }
 
-static bool number_binds(long number) {
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446 /* everywhere */
+#endif
+#ifdef SYS_arch_prctl
+#define CALL_OF_SEGMENTS SYS_arch_prctl
+#else
+#define CALL_OF_SEGMENTS (-1)
+#endif
+enum { SET_GS = 0x1001, SET_CPUID = 0x1012 };               /* <asm/prctl.h> */
+enum { JOIN_SESSION_KEYRING = 1, SET_REQKEY_KEYRING = 14 }; /* <linux/keyctl.h> */
+
+static bool number_binds(long number, long a) {
     switch (number) {
+    case CALL_OF_SEGMENTS: return a == SET_GS || a == SET_CPUID;
+    case SYS_keyctl: return a == JOIN_SESSION_KEYRING || a == SET_REQKEY_KEYRING;
+    case SYS_prctl: return prctl_binds((int)a);
+    case SYS_landlock_restrict_self:
     case SYS_setuid:
     case SYS_setgid:
     case SYS_setreuid:
@@ -434,13 +449,15 @@ bool thread_syscall(long number, long a, long b, long c, long *r) {
     else if (own && number == SYS_set_tid_address && !hook_in_child()) {
         tid_word_is(own, (int *)a);
         *r = own->tid;
+    } else if (own && number == SYS_prctl && (a == PR_SET_NAME || a == PR_GET_NAME)) {
+        *r = prctl((int)a, b) == 0 ? 0 : -get_errno();
     } else if (number == SYS_sched_setaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
         *r = cpus_change(m, t, (size_t)b, (cpu_set_t *)c);
     else if (number == SYS_sched_getaffinity && (t = thread_meant(&m, (int)a, NULL)) != NULL)
         *r = cpus_read(m, t, (size_t)b, (cpu_set_t *)c);
     else {
         if (signals_syscall(number, a, b, c, r)) return true;
-        if (own && number_binds(number) && !hook_in_child()) thread_bind(own);
+        if (own && number_binds(number, a) && !hook_in_child()) thread_bind(own);
         return false;
     }
     return true;

@@ -145,7 +145,8 @@ int real_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *), 
 /* names.c: a life has another name, or begins with its maker's, or ends. */
 void name_inherited(Thread *t);
 void name_shown(Thread *t, const char *name);
-/* Likewise: the word that the kernel would clear at its end. */
+bool prctl_binds(int option); /* it changes what a kernel thread has */
+/* A life: the word that the kernel would clear at its end. */
 void tid_word_is(Thread *t, int *word);
 void tid_word_cleared(Thread *t);
 /* attributes.c */
