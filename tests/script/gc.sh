@@ -58,3 +58,10 @@ if [ -e "$gc_a" ]; then
     build roots-a roots "$OUT/libgort-gc.a" "$OUT/libgort.a" "$gc_a" -ldl
     run "$WORK/roots-a"
 fi
+# A whole program whose collector stops the threads itself.
+"$CC" -O1 -Wall -Wextra -Werror tests/programs/collect.c -lgc -lpthread -o "$WORK/collect"
+for p in 1 2 16; do
+    export GORT_MAXPROCS=$p
+    GORT_THREADS=1 LD_PRELOAD="$PWD/$OUT/libgort-hook.so" run "$WORK/collect"
+    grep -q ' rounds, collected$' "$WORK/out" || { cat "$WORK/out"; exit 1; }
+done
