@@ -451,7 +451,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     int err = *m->errno_at, r = clock_resume();
     if (r == 0) r = signal_resume();
     if (run.first == NULL) collect_begin_run(); /* else its threads are known to it as ever */
-    m->locks++; /* one section, for the locks taken below */
+    m->locks++;                                 /* one section, for the locks taken below */
     forget_the_gone(m);
     sim_begin();
     run.fn = fn;
