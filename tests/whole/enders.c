@@ -37,11 +37,16 @@ static void races(Player *p) {
     grants(p);
     if (!first) pthread_cancel(p->thread);
 }
+/* The next one when this has been handled: they are queued, and would come without an end. */
+static void handled(Player *p, int signo) {
+    int was = get(&p->handled);
+    IS(p, pthread_kill(p->thread, signo), 0);
+    nap(100);
+    wait_until(get(&p->handled) != was || get(&p->error) == EINTR || get(&p->jumped) ||
+               get(&p->ended));
+}
 static void interrupts(Player *p) {
-    while (get(&p->error) != EINTR) {
-        IS(p, pthread_kill(p->thread, SIG_INTERRUPTS), 0);
-        nap(100);
-    }
+    while (get(&p->error) != EINTR) handled(p, SIG_INTERRUPTS);
     grants(p);
 }
 static void restarts(Player *p) {
@@ -52,10 +57,7 @@ static void restarts(Player *p) {
     grants(p);
 }
 static void jumps(Player *p) {
-    while (!get(&p->jumped)) {
-        IS(p, pthread_kill(p->thread, SIG_JUMPS), 0);
-        nap(200);
-    }
+    while (!get(&p->jumped)) handled(p, SIG_JUMPS);
     grants(p);
 }
 static void never(Player *p) {}
