@@ -53,8 +53,9 @@ static void restarts(Player *p) {
 }
 static void jumps(Player *p) {
     while (!get(&p->jumped)) {
+        int was = get(&p->handled);
         IS(p, pthread_kill(p->thread, SIG_JUMPS), 0);
-        nap(200);
+        wait_until(get(&p->handled) > was || get(&p->jumped));
     }
     grants(p);
 }
