@@ -45,20 +45,11 @@ static void on_cancel(int signo, siginfo_t *info, void *context) {
     t->sig.calls = calls;
 }
 
-/* Behind libc's, which it installs with the first that it cancels. */
-static void *to_be_cancelled(void *arg) {
-    for (;;) libc(pause)();
-    return NULL;
-}
+/* Behind libc's, which it installs with the first that it cancels: the catcher, which never looks.
+ * No thread is made for it: its end may hang beside setuid(2) and its like (glibc 2.36). */
 static void cancel_prepare(void) {
-    pthread_t thread;
-    uint64_t old = kernel_mask(ALL_SIGNALS & ~LIBCS_SIGNALS);
-    if (libc(pthread_create)(&thread, NULL, to_be_cancelled, NULL) == 0) {
-        libc(pthread_cancel)(thread);
-        libc(pthread_join)(thread, NULL);
-    }
+    catcher_cancel();
     libcs_handler = core->raw_sigaction(SIGCANCEL, on_cancel);
-    kernel_mask(old);
 }
 
 void cancel_raise(void) {

@@ -412,8 +412,8 @@ HOOK int capset(void *header, const void *data) {
 #else
 #define CALL_OF_SEGMENTS (-1)
 #endif
-enum { SET_GS = 0x1001, SET_CPUID = 0x1012 };               /* <asm/prctl.h> */
-enum { JOIN_SESSION_KEYRING = 1, SET_REQKEY_KEYRING = 14 }; /* <linux/keyctl.h> */
+enum { SET_GS = 0x1001, SET_CPUID = 0x1012 };               /* the kernel's */
+enum { JOIN_SESSION_KEYRING = 1, SET_REQKEY_KEYRING = 14 }; /* likewise */
 
 static bool number_binds(long number, long a) {
     switch (number) {

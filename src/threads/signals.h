@@ -89,7 +89,8 @@ void signals_end(Thread *t);
 bool catcher_here(void);
 void catcher_start(void);
 void catcher_settle(uint64_t set);
-void catcher_nudge(void); /* the sets have changed */
+void catcher_cancel(void); /* marks it: it goes on */
+void catcher_nudge(void);  /* the sets have changed */
 
 /* ---- timers.c -------------------------------------------------------------------------------- */
 

@@ -47,6 +47,7 @@ void catcher_settle(uint64_t set) {
 
 static void *catcher_main(void *arg) {
     is_catcher = true;
+    libc(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, NULL);
     core->m_is_ours();
     store_seq(&sigs.catcher, (int)sys(SYS_gettid, 0, 0, 0, 0, 0, 0));
     for (;;) {
@@ -64,15 +65,18 @@ static void *catcher_main(void *arg) {
     return NULL;
 }
 
+static pthread_t catcher_thread;
+
+void catcher_cancel(void) { libc(pthread_cancel)(catcher_thread); }
+
 void catcher_start(void) {
-    pthread_t thread;
     pthread_attr_t attr;
     uint64_t old = kernel_mask(ALL_SIGNALS & ~LIBCS_SIGNALS);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, CATCHER_STACK);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigs.catches = ALL_SIGNALS;
-    libc(pthread_create)(&thread, &attr, catcher_main, NULL);
+    libc(pthread_create)(&catcher_thread, &attr, catcher_main, NULL);
     pthread_attr_destroy(&attr);
     kernel_mask(old);
 }

@@ -420,11 +420,17 @@ static int join_end(Thread *t, int r, void **value) {
 /* The joiner was cancelled: another may join. */
 static void join_given_up(void *t) { join_end(t, EINTR, NULL); }
 
+/* A thread that is the kernel's looks now and then whether it is cancelled: nobody tells it. */
 static int join_wait(Thread *t, int64_t deadline) {
+    const int64_t pause = 16 * GORT_MS;
     int r;
     pthread_cleanup_push(join_given_up, t);
-    do r = staying(gort_sem_acquire_until(&t->over, 1, deadline));
-    while (r == -EINTR || (r == -ETIMEDOUT && deadline > gort_now())); /* a signal */
+    do {
+        int64_t until = deadline, now = me ? 0 : gort_now();
+        if (me == NULL) libc(pthread_testcancel)();
+        if (me == NULL && deadline - now > pause) until = now + pause;
+        r = staying(gort_sem_acquire_until(&t->over, 1, until));
+    } while (r == -EINTR || (r == -ETIMEDOUT && deadline > gort_now())); /* a signal */
     pthread_cleanup_pop(0);
     return r;
 }

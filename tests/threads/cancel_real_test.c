@@ -5,15 +5,21 @@
 #include <semaphore.h>
 #include <sys/wait.h>
 
-enum { WAYS = 5 };
+enum { WAYS = 6 };
 static char stack[256 << 10] __attribute__((aligned(4096)));
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t never;
+static pthread_t forever;
 static int pipes[2], begun, cleaned; /* atomic */
 
 static void cleans(void *arg) { __atomic_add_fetch(&cleaned, 1, __ATOMIC_SEQ_CST); }
 static void unlocks(void *mu) { CHECK(pthread_mutex_unlock(mu) == 0); }
+
+static void *sleeps(void *arg) {
+    for (;;) sem_wait(&never);
+    return NULL;
+}
 
 static void *waits(void *how) {
     char c;
@@ -32,6 +38,7 @@ static void *waits(void *how) {
         pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
         for (volatile long n = 0;; n++) {}
     case 4: sleep(1000); break;
+    case 5: pthread_join(forever, NULL); break;
     }
     CHECK(!"cancelled");
     pthread_cleanup_pop(0);
@@ -39,6 +46,7 @@ static void *waits(void *how) {
 }
 
 static void cancels(pthread_attr_t *attr) {
+    CHECK(pthread_create(&forever, NULL, sleeps, NULL) == 0);
     for (intptr_t how = 0; how < WAYS; how++) {
         pthread_t thread;
         void *value;

@@ -354,13 +354,10 @@ static int recv_call(Player *p) {
     default: return moved(p, recvfrom(p->fd[0], &c, 1, 0, NULL, NULL));
     }
 }
-static void rcvtimeo_make(Player *p) {
-    struct timespec w = from_ns(p->wait_ns);
-    struct timeval t = {w.tv_sec, w.tv_nsec / 1000};
-    pair_make(p);
-    if (p->timed) setsockopt(p->fd[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-}
 static int rcvtimeo_call(Player *p) {
+    struct timespec left = left_of(p);
+    struct timeval t = {left.tv_sec, left.tv_nsec / 1000 + 1};
+    if (p->timed) setsockopt(p->fd[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     int r = recv_call(p);
     return r == EAGAIN && p->timed ? ETIMEDOUT : r;
 }
@@ -968,7 +965,7 @@ const Act acts[] = {
     ACT("read", FD, pipe_make, read_call, byte_grant, fds_settle),
     ACT("read_pair", FD, pair_make, read_call, byte_grant, fds_settle),
     ACT("recv", FD, pair_make, recv_call, byte_grant, fds_settle),
-    ACT("rcvtimeo", FD | TIMED | ALWAYS, rcvtimeo_make, rcvtimeo_call, byte_grant, fds_settle),
+    ACT("rcvtimeo", FD | TIMED | ALWAYS, pair_make, rcvtimeo_call, byte_grant, fds_settle),
     ACT("write", FD, full_make, full_call, full_grant, fds_settle),
     ACT("send", FD, sends_make, sends_call, sends_grant, fds_settle),
     ACT("poll", FD | TIMED | ALWAYS, pipe_make, poll_call, byte_grant, fds_settle),
