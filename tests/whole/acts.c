@@ -358,8 +358,9 @@ static int rcvtimeo_call(Player *p) {
     struct timespec left = left_of(p);
     struct timeval t = {left.tv_sec, left.tv_nsec / 1000 + 1};
     if (p->timed) setsockopt(p->fd[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-    int r = recv_call(p);
-    return r == EAGAIN && p->timed ? ETIMEDOUT : r;
+    int r = recv_call(p); /* its clock is coarse: alarms may always come before it */
+    bool over = r == EAGAIN || (r == EINTR && left.tv_sec == 0 && left.tv_nsec == 0);
+    return over && p->timed ? ETIMEDOUT : r;
 }
 
 /* The pipe is full. */
