@@ -18,6 +18,23 @@ static bool cond_uses(pthread_mutex_t *mutex) {
     return true;
 }
 
+/* uses: the wait counts as a user of the mutex all the time. */
+static int lock_again(pthread_mutex_t *mutex, bool uses) {
+    int r = pthread_mutex_lock(mutex);
+    if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
+    return r;
+}
+static void lock_used(void *mutex) { lock_again(mutex, true); }
+static void lock_unused(void *mutex) { lock_again(mutex, false); }
+
+/* Handlers run. One that waits itself may be cancelled there: the cleanup handlers then find the
+ * mutex locked, as in libc's wait. */
+static NOINLINE void attend_unlocked(pthread_mutex_t *mutex, bool uses) {
+    pthread_cleanup_push(uses ? lock_used : lock_unused, mutex);
+    attend();
+    pthread_cleanup_pop(0);
+}
+
 static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline) {
     WaitEntry w;
     bool mine = stay_with(true);
@@ -32,9 +49,8 @@ static int cond_park(pthread_cond_t *c, pthread_mutex_t *mutex, int64_t deadline
     mine |= stay(); /* the mutex may have bound the goroutine until now */
     bool hit = waitq_wait(&w, WAIT_COND, deadline);
     bool ended = !hit && interrupted(); /* spurious, after a handler has run; or cancelled */
-    if (ended) attend();
-    r = pthread_mutex_lock(mutex);
-    if (uses && (r == 0 || r == EOWNERDEAD)) mutex->__data.__nusers--;
+    if (ended) attend_unlocked(mutex, uses);
+    r = lock_again(mutex, uses);
     stay_over(mine, ended ? -ECANCELED : 0, false); /* not EINTR: it is not made again */
     return r != 0 ? r : hit || ended || deadline > gort_now() ? 0 : ETIMEDOUT;
 }

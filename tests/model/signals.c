@@ -69,6 +69,7 @@ void threads_unlock(M *m) {}
 Thread *thread_find(pthread_t id) { return NULL; }
 void catcher_nudge(void) {}
 void catcher_settle(uint64_t set) {}
+void catcher_cancel(void) {}
 bool timer_thread(const siginfo_t *info, Thread **t) { return false; }
 bool timer_thread_locked(const siginfo_t *info, Thread **t) { return false; }
 bool timer_overruns_locked(Thread *t, const siginfo_t *info) { return false; }
