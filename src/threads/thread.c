@@ -426,10 +426,9 @@ static int join_wait(Thread *t, int64_t deadline) {
     int r;
     pthread_cleanup_push(join_given_up, t);
     do {
-        int64_t until = deadline, now = me ? 0 : gort_now();
+        int64_t look = me ? GORT_FOREVER : deadline_after(pause);
         if (me == NULL) libc(pthread_testcancel)();
-        if (me == NULL && deadline - now > pause) until = now + pause;
-        r = staying(gort_sem_acquire_until(&t->over, 1, until));
+        r = staying(gort_sem_acquire_until(&t->over, 1, look < deadline ? look : deadline));
     } while (r == -EINTR || (r == -ETIMEDOUT && deadline > gort_now())); /* a signal */
     pthread_cleanup_pop(0);
     return r;
