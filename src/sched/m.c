@@ -63,10 +63,16 @@ static bool is_home(const M *m) {
     return m->epoch == load_rlx(&sched.epoch) && load_rlx(&m->homed) != load_rlx(&m->unhomed);
 }
 
+/* A thread of this runtime that has left runs destructors of its keys: the end waits for them by
+ * the number that stands in the record (await_threads, init.c). */
+static bool is_leaving(const M *m) {
+    return !m->plain && m->epoch == load_rlx(&sched.epoch) && os_tgkill(m->tid, 0) == 0;
+}
+
 static M *record_reused(void) {
     lock(&records.lock, RANK_LEAF);
     M **at = &records.free;
-    while (*at && is_home(*at)) at = &(*at)->link;
+    while (*at && (is_home(*at) || is_leaving(*at))) at = &(*at)->link;
     M *m = *at;
     if (m) *at = m->link;
     unlock(&records.lock);
