@@ -56,6 +56,7 @@ static struct {
     uint32_t word; /* atomic, relaxed; odd: its values are goroutines' */
     void (*destroy)(void *);
 } keys[KEYS];
+static uint32_t keys_end; /* atomic: one above the highest of them that was ever made */
 
 void values_free(void *values) {
     Values *t = values;
@@ -117,6 +118,8 @@ int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller) 
     if (r != 0 || *key >= KEYS || is_allocator(caller)) return r;
     keys[*key].destroy = destroy;
     store_rlx(&keys[*key].word, (keys[*key].word + 1) | 1);
+    uint32_t end = load_rlx(&keys_end);
+    while (end <= *key && !cas_seq(&keys_end, &end, *key + 1)) {}
     return 0;
 }
 
@@ -196,7 +199,7 @@ static bool destroy_value(Value *v, uint32_t key) {
 /* True: destructors have run, and may have set values. */
 static bool destroy_round(Values *t) {
     bool any = false;
-    for (uint32_t key = 0; key < KEYS; key++) {
+    for (uint32_t key = 0; key < load_rlx(&keys_end); key++) {
         Value *v = value_find(t, key);
         if (v) any |= destroy_value(v, key);
     }
@@ -212,7 +215,7 @@ void values_run_out(void) {
 }
 
 void values_to_thread(void *values) {
-    for (uint32_t key = 0; key < KEYS; key++) {
+    for (uint32_t key = 0; key < load_rlx(&keys_end); key++) {
         Value *v = value_find(values, key);
         if (v && v->value && v->word == load_rlx(&keys[key].word))
             libc(pthread_setspecific)(key, v->value);
@@ -228,7 +231,7 @@ static void *value_taken(uint32_t key) {
 
 bool keys_destroy_round(void) {
     bool any = false;
-    for (uint32_t key = 0; key < KEYS; key++) {
+    for (uint32_t key = 0; key < load_rlx(&keys_end); key++) {
         void *value = value_taken(key);
         if (value == NULL || keys[key].destroy == NULL) continue;
         any = true;
@@ -238,5 +241,5 @@ bool keys_destroy_round(void) {
 }
 
 void keys_drop(void) {
-    for (uint32_t key = 0; key < KEYS; key++) value_taken(key);
+    for (uint32_t key = 0; key < load_rlx(&keys_end); key++) value_taken(key);
 }

@@ -161,7 +161,7 @@ static bool life_undone(Thread *t) {
     if (life_syms.tls_destructors == NULL || (marked && cancel_word() == 0)) return false;
     if (marked) *(int *)((char *)t->id + cancel_word()) = 0;
     libc(pthread_setcancelstate)(PTHREAD_CANCEL_ENABLE, NULL);
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
+    libc(pthread_setcanceltype)(PTHREAD_CANCEL_DEFERRED, NULL);
     if (dl_iterate_phdr(first_values, NULL) != 0) return false;
     dlerror();
     h_errno = 0;
