@@ -59,7 +59,7 @@ $(BENCH)/alloc: bench/alloc.c include/gort.h $(BENCHLIB)
 $(BENCH)/floor: bench/floor.c
 $(BENCH)/pthread: bench/pthread.c bench/peer.h bench/ring.h
 $(BENCH)/load: bench/load.c bench/histogram.h
-$(BENCHBIN) $(BENCH)/threads_load: bench/bench.h bench/bench.mk
+$(BENCHBIN) $(BENCH)/threads_load $(BENCH)/threads_lives: bench/bench.h bench/bench.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(BENCHC) $(filter %.c,$^) $(filter %.a,$^) -o $@
@@ -76,7 +76,8 @@ bench-tls: $(BENCH)/tls_load $(OUT)/examples/tls bench-go
 # Where mariadbd and libmicrohttpd are, or tests/deps can bring them.
 .PHONY: bench-threads
 $(BENCH)/threads_load: bench/threads_load.c bench/histogram.h
-bench-threads: $(BENCH)/threads_load $(OUT)/libgort-hook.so
+$(BENCH)/threads_lives: bench/threads_lives.c
+bench-threads: $(BENCH)/threads_load $(BENCH)/threads_lives $(OUT)/libgort-hook.so
 	$(Q)bench/threads $(OUT) $(RUNS) $(BENCH)/threads.txt
 	$(Q)python3 bench/threads_table $(BENCH)/threads.txt $(if $(UPDATE),docs/threads.md)
 # White box: it turns the recording on and off by hand.
