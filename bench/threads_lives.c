@@ -19,9 +19,8 @@ static void lives(int n) {
     for (int i = 0; i < n; i++) {
         pthread_t thread;
         void *result;
-        if (pthread_create(&thread, NULL, live, &thread) || pthread_join(thread, &result) ||
-            result != &thread)
-            exit(1);
+        if (pthread_create(&thread, NULL, live, &n)) exit(1);
+        if (pthread_join(thread, &result) || result != &n) exit(1);
     }
 }
 
