@@ -56,9 +56,34 @@ static size_t stack_limit(void) {
     return limit.rlim_cur;
 }
 
+/* A note that Go's linker leaves in each program. Go has goroutines of its own, and knows the
+ * thread under them by what libc is not asked about: system calls, stacks for signals. The program
+ * is the first of the modules. */
+static int looks_for_go(struct dl_phdr_info *info, size_t size, void *is_go) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const char *at = (const char *)info->dlpi_addr + part->p_vaddr, *end = at + part->p_memsz;
+        if (part->p_type != PT_NOTE) continue;
+        while ((size_t)(end - at) >= sizeof(ElfW(Nhdr)) + 4) {
+            const ElfW(Nhdr) *note = (const void *)at;
+            const char *name = at + sizeof *note;
+            if (note->n_namesz == 4 && memcmp(name, "Go\0", 4) == 0) *(bool *)is_go = true;
+            at = name + ((note->n_namesz + 3) & ~3U) + ((note->n_descsz + 3) & ~3U);
+            if (at > end || at < name) break;
+        }
+    }
+    return 1;
+}
+static bool is_go(void) {
+    bool is = false;
+    dl_iterate_phdr(looks_for_go, &is);
+    return is;
+}
+
 static const char *reason(int r) {
     return r == -ENOTSUP ? "this libc or machine is not known"
            : r == -EBUSY ? "the program has a runtime already"
+           : r == -EPERM ? "a Go program has goroutines of its own"
                          : strerror(-r);
 }
 
@@ -71,7 +96,8 @@ bool threads_begin(void) {
     altstack_adopt();
     libc(prctl)(PR_GET_NAME, first_thread.name);
     int (*shown)(int, char **) = (int (*)(int, char **))(void (*)(void))program.main;
-    int r = core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
+    int r = is_go() ? -EPERM
+                    : core->lead(room, room - stack_limit(), shown, program.argc, program.argv);
     program.refused = r < 0;
     if (r < 0) fprintf(stderr, "gort: threads stay threads: %s\n", reason(r));
     threads.on = r == 0;

@@ -101,6 +101,22 @@ chmod +x "$WORK/foreign"
 "$WORK/bin/gort-run" "$WORK/foreign" 2>"$WORK/err" && fail "another processor's program runs"
 says "$WORK/foreign: threads stay threads: it is for another processor than libgort-hook.so"
 
+# As Go's linker marks a program; and one with another's mark.
+note() { # owner
+    printf '%s\n' '.section .note.owner, "a"' '.balign 4' '.long 4, 3, 4' ".ascii \"$1id\\0\\0\""
+}
+note 'Go\0\0' >"$WORK/go.s"
+note 'No\0\0' >"$WORK/no.s"
+build go "$CC" "$WORK/go.s" || fail "it cannot be built"
+run 0 "$WORK/go"
+grep -qx 'gort: threads stay threads: a Go program has goroutines of its own' "$WORK/err" ||
+    fail "no word about Go"
+is thread
+build no "$CC" "$WORK/no.s" || fail "it cannot be built"
+run 0 "$WORK/no"
+silent
+is goroutine
+
 # The loader gives nothing to a program with another user's rights.
 if [ "$(id -u)" = 0 ]; then
     cp "$WORK/which" "$WORK/set-id"
