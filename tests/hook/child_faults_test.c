@@ -50,7 +50,7 @@ static __attribute__((noinline)) pid_t start(int kind, void (*fn)(void)) {
     default: pid = bare_vfork();
     }
     if (pid == 0) {
-        alarm(20);
+        alarm(100);
         fn();
         syscall(SYS_exit_group, 0);
     }

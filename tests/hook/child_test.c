@@ -232,7 +232,7 @@ static const char *const kinds[] = {"fork", "_Fork", "bare clone", "vfork", "clo
 pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
 
 static _Noreturn __attribute__((noinline)) void child(void (*fn)(void)) {
-    alarm(4); /* a hang becomes a signal: no handler of the parent's has it */
+    alarm(100); /* a hang becomes a signal: no handler of the parent's has it */
     fn();
     bare(SYS_exit_group, 0);
     __builtin_unreachable();

@@ -212,7 +212,7 @@ pid_t _Fork(void) __attribute__((weak)); /* glibc 2.34 */
 
 static bool said_so; /* the child is to end with a line, which nobody reads */
 static _Noreturn __attribute__((noinline)) void child(void (*fn)(void)) {
-    alarm(20); /* a hang becomes a signal */
+    alarm(100); /* a hang becomes a signal */
     if (said_so) syscall(SYS_dup3, null_fd, 2, 0);
     fn();
     syscall(SYS_exit_group, 0);
