@@ -68,6 +68,7 @@ static void signal_free(Signal *s) {
 
 bool signal_add_locked(SignalQueue *q, const siginfo_t *info, bool shared) {
     int signo = info->si_signo;
+    if (timer_overruns_locked(q, info)) return true;
     if (signo < FIRST_QUEUED && (q->set & SIGBIT(signo))) return true;
     Signal *s = signal_alloc();
     if (s) {
@@ -192,7 +193,7 @@ static Thread *taker_locked(int signo) {
 static Thread *signal_given_locked(const siginfo_t *info) {
     Thread *t;
     if (unlikely(timer_thread_locked(info, &t))) {
-        if (t && !timer_overruns_locked(t, info)) signal_add_locked(&t->sig.queue, info, false);
+        if (t) signal_add_locked(&t->sig.queue, info, false);
         return t;
     }
     t = taker_locked(info->si_signo);
@@ -452,6 +453,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     ucontext_t *uc = context;
     uint32_t calls = s->calls, point = load_rlx(&s->point);
     uint64_t kept = s->mask & sigs.kept; /* of which the kernel knows nothing */
+    timer_taken(info);
     uint64_t mask = sigs_lock();
     handler_mask_locked(t, mask | kept);
     s->calls = 0;
