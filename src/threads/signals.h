@@ -107,8 +107,9 @@ void timers_end_locked(Thread *t);
 
 /* sigs' attention: t has been cancelled, may be, and libc does not know yet. */
 bool cancel_due(Thread *t);
-void cancel_raise(void);    /* all signals blocked: libc gets to know when they are not */
-void cancel_act(Thread *t); /* a point */
+void cancel_raise(void);     /* all signals blocked: libc gets to know when they are not */
+void cancel_act(Thread *t);  /* a point */
+void cancel_tell(Thread *t); /* libc gets to know now; may not return */
 void cancel_begin(Thread *t);
 bool cancel_was_noted(Thread *t);
 
