@@ -93,7 +93,8 @@ int capset(void *header, const void *data); /* of libc, without a header there *
     X(pthread_setcanceltype) \
     X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait) \
     X(pthread_cond_signal) X(pthread_cond_broadcast) \
-    X(gettimeofday) X(time) X(clock) X(timespec_get) X(timer_create) X(timer_delete)
+    X(gettimeofday) X(time) X(clock) X(timespec_get) \
+    X(timer_create) X(timer_delete) X(timer_getoverrun)
 /* clang-format on */
 
 /* libc's own functions, each beside the word of its test. libc_syms.c finds them. */

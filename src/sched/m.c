@@ -108,12 +108,23 @@ M *m_record(void) {
     return m;
 }
 
+static uint64_t set_signals(uint64_t mask) {
+    uint64_t old;
+    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&old, sizeof mask, 0, 0);
+    return old;
+}
+#define ALL_SIGNALS (~(uint64_t)0)
+
+/* Signals are blocked: a handler of a plain thread that ends may adopt it again, and takes a
+ * record. */
 void m_record_free(M *m) {
+    uint64_t old = set_signals(ALL_SIGNALS);
     store_rel(&m->alive, 0);
     lock(&records.lock, RANK_LEAF);
     m->link = records.free;
     records.free = m;
     unlock(&records.lock);
+    set_signals(old);
 }
 
 void m_fork(bool before) {
@@ -386,10 +397,9 @@ static M *adopt(void) {
 /* A signal handler that calls sem_post may come here too (hookcalls.c): so signals are blocked
  * while the thread is adopted. */
 M *m_adopt_or_null(void) {
-    uint64_t all = ~(uint64_t)0, old;
     if (unlikely(tls_vforks != 0)) vfork_stops(NULL);
-    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof all, 0, 0);
+    uint64_t old = set_signals(ALL_SIGNALS);
     M *m = getm() ? getm() : adopt(); /* a handler may have adopted the thread before */
-    os_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, sizeof old, 0, 0);
+    set_signals(old);
     return m;
 }

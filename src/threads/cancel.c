@@ -28,6 +28,15 @@ bool cancel_due(Thread *t) {
     return load_rlx(&t->sig.cancelled) && !load_rlx(&t->sig.shut) && !t->sig.noted;
 }
 
+void cancel_tell(Thread *t) {
+    uint32_t calls = t->sig.calls;
+    t->sig.noted = true;
+    t->sig.calls = 0;
+    core->body_alone(t->gp, true);
+    libc(pthread_cancel)(pthread_self()); /* may not return */
+    t->sig.calls = calls;
+}
+
 static body_handler *libcs_handler; /* for threads that are the kernel's, and in children */
 
 static void on_cancel(int signo, siginfo_t *info, void *context) {
@@ -36,13 +45,7 @@ static void on_cancel(int signo, siginfo_t *info, void *context) {
         if (libcs_handler) libcs_handler(signo, info, context); /* may not return */
         return;
     }
-    if (t->sig.noted || !load_rlx(&t->sig.cancelled)) return;
-    uint32_t calls = t->sig.calls;
-    t->sig.noted = true;
-    t->sig.calls = 0;
-    core->body_alone(t->gp, true);
-    libc(pthread_cancel)(pthread_self()); /* may not return */
-    t->sig.calls = calls;
+    if (!t->sig.noted && load_rlx(&t->sig.cancelled)) cancel_tell(t);
 }
 
 /* Behind libc's, which it installs with the first that it cancels: the catcher, which never looks.

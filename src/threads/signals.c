@@ -68,6 +68,7 @@ static void signal_free(Signal *s) {
 
 bool signal_add_locked(SignalQueue *q, const siginfo_t *info, bool shared) {
     int signo = info->si_signo;
+    if (timer_overruns_locked(q, info)) return true;
     if (signo < FIRST_QUEUED && (q->set & SIGBIT(signo))) return true;
     Signal *s = signal_alloc();
     if (s) {
@@ -79,6 +80,16 @@ bool signal_add_locked(SignalQueue *q, const siginfo_t *info, bool shared) {
     }
     q->set |= SIGBIT(signo); /* without an entry: who sent it is lost */
     return true;
+}
+
+/* One that was taken last is the first again. */
+static void signal_put_back_locked(SignalQueue *q, const siginfo_t *info) {
+    Signal *s = signal_alloc();
+    q->set |= SIGBIT(info->si_signo);
+    if (s == NULL) return;
+    *s = (Signal){.info = *info, .next = q->first};
+    q->first = s;
+    if (q->last == NULL) q->last = s;
 }
 
 /* s stands behind `before`; NULL: first. */
@@ -192,7 +203,7 @@ static Thread *taker_locked(int signo) {
 static Thread *signal_given_locked(const siginfo_t *info) {
     Thread *t;
     if (unlikely(timer_thread_locked(info, &t))) {
-        if (t && !timer_overruns_locked(t, info)) signal_add_locked(&t->sig.queue, info, false);
+        if (t) signal_add_locked(&t->sig.queue, info, false);
         return t;
     }
     t = taker_locked(info->si_signo);
@@ -240,11 +251,12 @@ void signals_give_back(Thread *t) {
 /* ---- the thread itself ----------------------------------------------------------------------- */
 
 #define SENT_BY_ITSELF 0x60a70000 /* in si_errno, which the kernel hands on */
-static int queue_self(const siginfo_t *info) {
+static bool queue_self(Thread *t, const siginfo_t *info) {
     siginfo_t marked = *info;
     marked.si_errno = SENT_BY_ITSELF;
-    return (int)sys(SYS_rt_tgsigqueueinfo, sys(SYS_getpid, 0, 0, 0, 0, 0, 0),
-                    sys(SYS_gettid, 0, 0, 0, 0, 0, 0), info->si_signo, &marked, 0, 0);
+    t->sig.sent |= SIGBIT(info->si_signo);
+    return sys(SYS_rt_tgsigqueueinfo, sys(SYS_getpid, 0, 0, 0, 0, 0, 0),
+               sys(SYS_gettid, 0, 0, 0, 0, 0, 0), info->si_signo, &marked, 0, 0) == 0;
 }
 
 bool signal_unmark(siginfo_t *info) {
@@ -253,15 +265,45 @@ bool signal_unmark(siginfo_t *info) {
     return own;
 }
 
-/* With all signals blocked, which the caller ends: then it comes. The one that preempts would be
- * lost where the runtime's is pending: it stays queued, and a nudge takes it (preempting_taken). */
+/* Where the user has no room for one more that waits (ulimit -i) the mark is lost, with the rest of
+ * what it says. */
+static bool is_own(Thread *t, siginfo_t *info) {
+    bool own = signal_unmark(info), lost = info->si_code == SI_USER && info->si_pid == 0;
+    if (t == NULL) return own;
+    own |= lost && (t->sig.sent & SIGBIT(info->si_signo));
+    if (own) t->sig.sent &= ~SIGBIT(info->si_signo);
+    return own;
+}
+
+/* What a nudge's handler takes. The signal that preempts would be lost where the runtime's is
+ * pending: it stays queued. */
+static uint64_t by_nudge(const Thread *t) { return SIGBIT(sigs.preempts) | t->sig.refused; }
+
+/* With all signals blocked. The kernel has no room for it (ulimit -i). The signal that preempts
+ * needs none. Without a handler it is the process's end, or nothing. */
+static void send_refused(Thread *t, const siginfo_t *info) {
+    struct sigaction act;
+    core->sigaction(info->si_signo, NULL, &act);
+    if (act.sa_handler == SIG_DFL)
+        sys(SYS_kill, sys(SYS_getpid, 0, 0, 0, 0, 0, 0), info->si_signo, 0, 0, 0, 0);
+    if (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN) return;
+    sigs_lock();
+    signal_put_back_locked(&t->sig.queue, info);
+    t->sig.refused |= SIGBIT(info->si_signo);
+    cause_locked(t);
+    store_rel(&sigs.lock, 0); /* as sigs_unlock */
+    core->body_nudge(load_rlx(&t->sig.body->worn));
+}
+
+/* With all signals blocked, which the caller ends: then it comes. */
 static int deliver_next(Thread *t) {
     siginfo_t info;
-    int signo = next_locked(t, ~SIGBIT(sigs.preempts), &info);
+    int signo = next_locked(t, ~by_nudge(t), &info);
     bool due = signo == 0 && cancel_due(t), more = cause_locked(t);
     store_rel(&sigs.lock, 0); /* as sigs_unlock */
-    if (signo) queue_self(&info);
-    else if (due) cancel_raise();
+    if (signo) {
+        if (!queue_self(t, &info)) send_refused(t, &info);
+    } else if (due) cancel_raise();
     else if (more) core->body_nudge(load_rlx(&t->sig.body->worn));
     return due ? SIGCANCEL : signo;
 }
@@ -273,6 +315,7 @@ void signals_deliver(Thread *t) {
         sigs_lock();
         signo = deliver_next(t);
         kernel_mask(t->sig.body->mask);
+        if (unlikely(signo == SIGCANCEL && cancel_due(t))) cancel_tell(t); /* as send_refused */
     }
     t->sig.calls = calls;
 }
@@ -418,7 +461,7 @@ static bool is_mains(Thread *t, int signo, const siginfo_t *info) {
 int signal_comes(int signo, siginfo_t *info, void *context) {
     Thread *t = signals_me();
     M *m = t ? load_rlx(&t->sig.body->worn) : runner_at(known.tls);
-    bool own = signal_unmark(info);
+    bool own = is_own(t, info);
     if (hook_in_child() || vforked()) return SIGNAL_AS_EVER;
     if (t && m) {
         bool outside = is_outside(t, m, context);
@@ -452,6 +495,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     ucontext_t *uc = context;
     uint32_t calls = s->calls, point = load_rlx(&s->point);
     uint64_t kept = s->mask & sigs.kept; /* of which the kernel knows nothing */
+    timer_taken(info);
     uint64_t mask = sigs_lock();
     handler_mask_locked(t, mask | kept);
     s->calls = 0;
@@ -473,16 +517,29 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     deliver_next(t);
 }
 
-/* In its handler, outside: the program's, if t has one of that number. */
-static bool preempting_taken(Thread *t, void *context) {
+/* What its handler runs with, as the kernel does it. */
+static void mask_for_handler(int signo) {
+    struct sigaction act;
+    uint64_t mask;
+    core->sigaction(signo, NULL, &act);
+    __builtin_memcpy(&mask, &act.sa_mask, sizeof mask);
+    if (!(act.sa_flags & SA_NODEFER)) mask |= SIGBIT(signo);
+    mask = kernel_part(mask);
+    sys(SYS_rt_sigprocmask, SIG_BLOCK, &mask, NULL, sizeof mask, 0, 0);
+}
+
+/* In the handler of a nudge, outside: one of t's that comes by no other way. */
+static bool taken_here(Thread *t, void *context) {
     siginfo_t info;
     uint64_t there = load_rlx(&t->sig.queue.set) | load_rlx(&sigs.process.set);
-    if (!(there & SIGBIT(sigs.preempts))) return false; /* a hint: who queues it nudges */
+    if (!(there & by_nudge(t))) return false; /* a hint: who queues it nudges */
     uint64_t old = sigs_lock();
-    int signo = next_locked(t, SIGBIT(sigs.preempts), &info);
+    int signo = next_locked(t, by_nudge(t), &info);
+    if (signo && !(t->sig.queue.set & SIGBIT(signo))) t->sig.refused &= ~SIGBIT(signo);
     cause_locked(t);
     sigs_unlock(old);
     if (signo == 0) return false;
+    mask_for_handler(signo);
     if (handler_breaks(signo)) core->end_call(context);
     handler_enter(signo, &info, context); /* may not return */
     return true;
@@ -504,7 +561,7 @@ static bool signals_nudged(M *m, void *context, bool outside) {
         return false;
     }
     and_seq(&m->attn, ~(uint32_t)ATTN_SIGNAL);
-    if (preempting_taken(t, context)) return true;
+    if (taken_here(t, context)) return true;
     uint64_t old = sigs_lock();
     int signo = deliver_next(t);
     if (signo == 0) kernel_mask(old);
@@ -544,6 +601,7 @@ void signals_ready(Thread *t) {
 
 void signals_clear(Thread *t) {
     siginfo_t info;
+    t->sig.sent = t->sig.refused = 0;
     if (t->sig.queue.set) { /* it is spare, and in no list: nobody adds to it */
         uint64_t old = sigs_lock();
         while (signal_take_locked(&t->sig.queue, ALL_SIGNALS, &info)) {}
@@ -605,8 +663,7 @@ void signals_start(void) {
 /* To the caller's own thread. */
 static int post_self(Thread *t, const siginfo_t *info) {
     if (!(t->sig.mask & SIGBIT(info->si_signo)) && info->si_signo != sigs.preempts) {
-        queue_self(info);
-        return 0;
+        return queue_self(t, info) ? 0 : EAGAIN;
     }
     uint64_t old = sigs_lock();
     bool room = signal_add_locked(&t->sig.queue, info, false);

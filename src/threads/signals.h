@@ -98,15 +98,18 @@ void catcher_nudge(void);  /* the sets have changed */
 bool timer_thread(const siginfo_t *info, Thread **t);
 /* sigs.lock. */
 bool timer_thread_locked(const siginfo_t *info, Thread **t);
-bool timer_overruns_locked(Thread *t, const siginfo_t *info); /* one of this timer waits already */
+/* One of this timer waits there already. */
+bool timer_overruns_locked(SignalQueue *q, const siginfo_t *info);
+void timer_taken(const siginfo_t *info); /* any signal: its thread's handler or sigwait has it */
 void timers_end_locked(Thread *t);
 
 /* ---- cancel.c -------------------------------------------------------------------------------- */
 
 /* sigs' attention: t has been cancelled, may be, and libc does not know yet. */
 bool cancel_due(Thread *t);
-void cancel_raise(void);    /* all signals blocked: libc gets to know when they are not */
-void cancel_act(Thread *t); /* a point */
+void cancel_raise(void);     /* all signals blocked: libc gets to know when they are not */
+void cancel_act(Thread *t);  /* a point */
+void cancel_tell(Thread *t); /* libc gets to know now; may not return */
 void cancel_begin(Thread *t);
 bool cancel_was_noted(Thread *t);
 

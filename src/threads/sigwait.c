@@ -143,8 +143,7 @@ static int sleep_for_signal(Thread *t, int64_t deadline) {
     return r;
 }
 
-/* A number; -EAGAIN: the deadline; -EINTR. The wait of a call that waits. */
-static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline) {
+static long wait_until_one(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline) {
     struct timespec none = {0, 0};
     for (;;) {
         long r = wait_take(t, set, info);
@@ -165,6 +164,13 @@ static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline
             return r > 0 ? r : ended == 0 ? -EAGAIN : -EINTR;
         }
     }
+}
+
+/* A number; -EAGAIN: the deadline; -EINTR. The wait of a call that waits. */
+static long wait_once(Thread *t, uint64_t set, siginfo_t *info, int64_t deadline) {
+    long r = wait_until_one(t, set, info, deadline);
+    if (r > 0) timer_taken(info);
+    return r;
 }
 
 static long wait_signal(Thread *t, const sigset_t *sigset, siginfo_t *info, int64_t deadline,

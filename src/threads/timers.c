@@ -21,6 +21,7 @@ typedef struct Noted {
     int timer;      /* the kernel's number */
     Thread *thread; /* NULL: has ended, or the timer is deleted */
     bool deleted, stays;
+    int overrun; /* of the signal that its thread had last */
 } Noted;
 
 #define TIMER_BUCKETS 256
@@ -55,8 +56,16 @@ bool timer_thread(const siginfo_t *info, Thread **t) {
     return is_noted;
 }
 
-bool timer_overruns_locked(Thread *t, const siginfo_t *info) {
-    Signal *s = t->sig.queue.first;
+void timer_taken(const siginfo_t *info) {
+    if (!may_be_noted(info)) return;
+    uint64_t old = sigs_lock();
+    Noted *n = *noted_at(info->si_timerid);
+    if (n) n->overrun = info->si_overrun;
+    sigs_unlock(old);
+}
+
+bool timer_overruns_locked(SignalQueue *q, const siginfo_t *info) {
+    Signal *s = info->si_code == SI_TIMER ? q->first : NULL;
     while (s && (s->info.si_code != SI_TIMER || s->info.si_timerid != info->si_timerid))
         s = s->next;
     if (s) s->info.si_overrun += 1 + info->si_overrun;
@@ -82,6 +91,7 @@ static void note_timer(Noted *n, int timer, Thread *t) {
         add_rlx(&timers_noted, 1);
     }
     (*at)->deleted = false;
+    (*at)->overrun = 0;
     (*at)->thread = t->sig.listed ? t : NULL;
     sigs_unlock(old);
     if (unused) gort_free(unused);
@@ -154,4 +164,15 @@ HOOK int timer_delete(timer_t timer) {
         if (gone) gort_free(gone);
     }
     return libc(timer_delete)(timer);
+}
+
+/* The kernel counts from when it gave the signal away, which was not to the thread yet. */
+HOOK int timer_getoverrun(timer_t timer) {
+    int r = libc(timer_getoverrun)(timer);
+    if (r < 0 || load_rlx(&timers_noted) == 0 || (intptr_t)timer < 0 || hook_in_child()) return r;
+    uint64_t old = sigs_lock();
+    const Noted *n = *noted_at((int)(intptr_t)timer);
+    if (n) r = n->overrun;
+    sigs_unlock(old);
+    return r;
 }

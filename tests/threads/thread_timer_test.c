@@ -12,10 +12,12 @@
 enum { THREADS = 6, TIMES = 10, SIGNO = 35 };
 static __thread int got;
 static __thread int mine; /* what its timer's signals say */
+static __thread timer_t own;
 static sem_t end;
 static volatile int strays;
 
 static void on_timer(int signo, siginfo_t *info, void *context) {
+    if (info->si_overrun != timer_getoverrun(own)) strays = 1;
     if (info->si_code != SI_TIMER || info->si_value.sival_int != mine) strays = 1;
     got++;
 }
@@ -27,6 +29,7 @@ static timer_t timer_of(clockid_t clock, int tid, int signo) {
     event.sigev_notify_thread_id = tid;
     event.sigev_value.sival_int = mine = tid;
     CHECK(timer_create(clock, &event, &timer) == 0);
+    own = timer;
     CHECK(timer_settime(timer, 0, &each, NULL) == 0);
     return timer;
 }
@@ -62,6 +65,9 @@ static void *takes(void *arg) {
         CHECK(info.si_value.sival_int == mine);
     }
     usleep(5000); /* there is one more, and its overrun */
+    CHECK(sigwaitinfo(&set, &info) == SIGNO && info.si_overrun > 0);
+    CHECK(timer_getoverrun(timer) == info.si_overrun);
+    usleep(5000); /* and one that nobody takes */
     CHECK(timer_delete(timer) == 0);
     return NULL;
 }
