@@ -85,16 +85,21 @@ static void lose_p(M *m) {
 }
 
 /* The P was retaken, and the thread is back. send_away (init.c) sets EXIT and does not wait for a
- * thread that is TAKEN then: this exchange sees EXIT, or comes first, and send_away waits. */
-static void no_longer_taken(M *m) {
-    uint32_t before = and_seq(&m->attn, ~(uint32_t)ATTN_TAKEN);
-    lose_p(m);
-    if (unlikely(before & ATTN_EXIT)) leave_runtime(m);
+ * thread that is TAKEN then: this exchange comes first, and send_away waits, or it sees EXIT. No:
+ * the runtime has ended, and the thread remains TAKEN. */
+static bool no_longer_taken(M *m) {
+    uint32_t attn = load_rlx(&m->attn);
+    while (!(attn & ATTN_EXIT))
+        if (cas_seq(&m->attn, &attn, attn & ~(uint32_t)ATTN_TAKEN)) {
+            lose_p(m);
+            return true;
+        }
+    return false;
 }
 
 /* The P was retaken. Returns the M that the goroutine goes on with. */
 static M *come_back(M *m) {
-    no_longer_taken(m);
+    if (unlikely(!no_longer_taken(m))) leave_runtime(m);
     return acquire_p_or_queue(m, &sched.taken);
 }
 
@@ -228,18 +233,29 @@ static void queue_here_locked(M *m, G *gp) {
     else glist_push(&sched.global, gp);
 }
 
-/* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again. */
-static void come_back_here(M *m, G *gp, void *context) {
-    no_longer_taken(m);
-    P *p = load_rlx(&sched.stop_waiting) ? NULL : idle_p_take(NULL);
+/* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again.
+ *
+ * Not if the world has begun to stop, or the runtime to end, since the caller looked: gp may be
+ * inside libc, with a lock. The caller looks again. (outside: it has, and gp is not.) The stopper
+ * has perhaps looked already who stands in a handler (let_out, stopworld.c). It sets stop_waiting
+ * under sched.lock, before it looks, and gp is queued under that lock: so the stopper sees it, or
+ * this sees stop_waiting. */
+static void come_back_here(M *m, G *gp, void *context, bool outside) {
     bool spinning = false;
-    if (p == NULL) {
-        lock(&sched.lock, RANK_SCHED);
-        /* a P on the maker's list: the maker may itself wait for a lock that gp holds */
-        if (!load_rlx(&sched.stop_waiting)) p = maker_take_pending_locked(&spinning);
-        if (p == NULL) queue_here_locked(m, gp);
+    P *p = NULL;
+    lock(&sched.lock, RANK_SCHED);
+    bool stops = load_rlx(&sched.stop_waiting);
+    if ((stops && !outside) || !no_longer_taken(m)) {
         unlock(&sched.lock);
+        return;
     }
+    if (!stops) {
+        p = idle_p_get_locked();
+        /* or one on the maker's list: the maker may itself wait for a lock that gp holds */
+        if (p == NULL) p = maker_take_pending_locked(&spinning);
+    }
+    if (p == NULL) queue_here_locked(m, gp);
+    unlock(&sched.lock);
     if (p) {
         m_acquire_p(m, p);
         /* the P was to search: another searcher does */
@@ -309,7 +325,7 @@ static void preempt_here(M *m, void *context) {
         /* comes back here from the trap */
         if (world && context && inlibc_trap(gp, context) != OUTSIDE) return;
         if (attn & ATTN_TAKEN) {
-            come_back_here(m, gp, context);
+            come_back_here(m, gp, context, world || context == NULL);
             continue;
         }
         if (!(attn & ATTN_PREEMPT)) return;
