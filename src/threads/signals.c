@@ -606,6 +606,7 @@ void signals_start(void) {
 static int post_self(Thread *t, const siginfo_t *info) {
     if (!(t->sig.mask & SIGBIT(info->si_signo)) && info->si_signo != sigs.preempts) {
         queue_self(info);
+        if (core->in_valgrind) kernel_mask(t->sig.body->mask); /* gives it at the next call only */
         return 0;
     }
     uint64_t old = sigs_lock();
