@@ -12,7 +12,8 @@
  * asked for the flag, run_handler is installed in the handler's place. On such a thread it moves
  * the signal's frame to where the kernel would have put it, and goes on there: the alternate stack
  * is free again, for the next signal or after a longjmp. (On x86-64. Elsewhere, and in valgrind,
- * which makes frames of its own, the handler runs on the alternate stack there, too.)
+ * which makes frames of its own, the handler runs on the alternate stack there, too. In valgrind
+ * the threads of a whole program, whose handlers wait and jump, do without it.)
  *
  * The program sees its own handlers and flags. A child of vfork has the parent's memory and
  * handlers of its own: nothing is noted there. The signal that preempts remains the runtime's, and
@@ -169,7 +170,7 @@ HOOK int sigaction(int signo, const struct sigaction *restrict act,
         !core->in_sharing_child()) {
         uintptr_t info = act->sa_flags & SA_SIGINFO ? WANTS_INFO : 0;
         with = *act;
-        with.sa_flags |= SA_ONSTACK | SA_SIGINFO;
+        with.sa_flags |= SA_SIGINFO | (whole && core->in_valgrind ? 0 : SA_ONSTACK);
         with.sa_sigaction = run_handler;
         store_rlx(&asked_flags[signo], whole ? (uint32_t)act->sa_flags : 0);
         if (whole) mask_of_handler(&with);

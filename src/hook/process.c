@@ -58,10 +58,10 @@ static long pid_look(pid_t pid, int *status) {
 }
 
 /* Until the child has ended or is found stopped: its number, or -errno. 0: libc is to wait, as this
- * kernel has no pidfd, or the program has closed it. */
+ * kernel has no pidfd, or the program has closed it. Valgrind would tell the user of a bug. */
 static long pid_wait(pid_t pid, int *status) {
     PidFd p = {.hook = {.abandon = pid_close}};
-    if (load_rlx(&is_tracer) || !pid_open(&p, pid)) return 0;
+    if (load_rlx(&is_tracer) || core->in_valgrind || !pid_open(&p, pid)) return 0;
     long r = 0, ended = -ETIMEDOUT;
     for (int64_t pause = LOOK_FIRST; r == 0 && ended == -ETIMEDOUT;) {
         int64_t until = deadline_after(pause);

@@ -331,7 +331,8 @@ static void *donor(void *arg) {
 #define SIGSETXID 33
 typedef struct KernelAction {
     void (*handler)(int, siginfo_t *, void *);
-    uint64_t rest[4]; /* flags, mask: as the processor's kernel has them */
+    uint64_t flags;
+    uint64_t rest[3]; /* restorer, mask: as the processor's kernel has them */
 } KernelAction;
 static KernelAction libc_setxid;
 #define KERNEL_SIGSET sizeof(uint64_t)
@@ -357,6 +358,7 @@ static void wrap_setxid(void) {
     KernelAction now = {0};
     long r = os_sys(SYS_rt_sigaction, SIGSETXID, 0, (long)&now, KERNEL_SIGSET, 0, 0);
     if (r < 0 || now.handler == NULL || now.handler == on_setxid) return;
+    if (HANDLER_STACK == 0) now.flags &= ~(uint64_t)SA_ONSTACK;
     libc_setxid = now;
     now.handler = on_setxid;
     os_sys(SYS_rt_sigaction, SIGSETXID, (long)&now, 0, KERNEL_SIGSET, 0, 0);

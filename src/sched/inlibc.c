@@ -279,6 +279,7 @@ int inlibc_trap(G *gp, void *context) {
 static void inlibc_left(uintptr_t *frame) {
     int err = *__errno_location();
     M *m = getm();
+    valgrind_written(&frame[1], sizeof frame[1]);
     Trap *trap = trap_of(frame[1]);
     uint64_t word = load_rlx(&trap->place);
     frame[1] = trap->ret;

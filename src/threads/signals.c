@@ -663,7 +663,9 @@ void signals_start(void) {
 /* To the caller's own thread. */
 static int post_self(Thread *t, const siginfo_t *info) {
     if (!(t->sig.mask & SIGBIT(info->si_signo)) && info->si_signo != sigs.preempts) {
-        return queue_self(t, info) ? 0 : EAGAIN;
+        if (!queue_self(t, info)) return EAGAIN;
+        if (core->in_valgrind) kernel_mask(t->sig.body->mask); /* gives it at the next call only */
+        return 0;
     }
     uint64_t old = sigs_lock();
     bool room = signal_add_locked(&t->sig.queue, info, false);

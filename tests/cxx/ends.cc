@@ -83,12 +83,14 @@ static int run(const std::string &which) {
     if (which == "pthread_exit") gort::go([] { pthread_exit(nullptr); });
     if (which == "caught") {
         gort::chan<int> c;
-        gort::go([c] {
+        wg.go([c] {
             try {
                 throws(1);
             } catch (const std::exception &) { c.send(1); }
         });
-        return *c.recv() - 1;
+        const int left = *c.recv() - 1;
+        wg.wait(); /* the exception lives until its catch is left */
+        return left;
     }
     never.recv();
     return 0;

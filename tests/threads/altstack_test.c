@@ -1,4 +1,4 @@
-// not-with: valgrind
+// not-with: valgrind (a handler that jumps out leaves it on the alternate stack)
 /* Handlers run on the stack that the thread has asked for, and each thread has its own; one may
  * jump out, and the next one comes all the same. */
 #include "threads_test.h"

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < PROGRAMS; i++) {
         pid_t pid = fork();
-        if (pid == 0) execl("/proc/self/exe", argv[0], "one", NULL);
+        if (pid == 0) execl(argv[0], argv[0], "one", NULL);
         CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
     }
     return 0;

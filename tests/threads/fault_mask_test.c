@@ -1,3 +1,4 @@
+// not-with: valgrind (the faults are errors to it)
 /* A signal for a fault, whose handler is set once there are threads, is blocked while that runs,
  * and not afterwards: each one comes. */
 #include "threads_test.h"

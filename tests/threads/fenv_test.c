@@ -1,3 +1,4 @@
+// not-with: valgrind (it keeps neither flags nor flush to zero)
 /* The floating-point environment is the thread's: rounding, flags, traps, flush to zero. It begins
  * with its creator's, whatever ran on the same body before. */
 #include "threads_test.h"

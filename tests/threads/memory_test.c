@@ -1,3 +1,4 @@
+// not-with: valgrind (what it keeps itself is resident, too)
 /* Threads that have ended hold no memory of their stacks. */
 #include "threads_test.h"
 

@@ -1,3 +1,4 @@
+// not-with: valgrind (the faults are errors to it)
 /* A program that has handlers before its first thread gets its faults as ever, those of a full
  * stack, too, and SIGQUIT, and nothing is printed: null references of virtual machines, their stack
  * overflows. */

@@ -31,6 +31,11 @@ static inline bool emulated(void) {
     return runner && *runner;
 }
 
+static inline bool in_valgrind(void) {
+    const char *runs = getenv("VALGRIND");
+    return runs && *runs;
+}
+
 /* Its threads are goroutines. */
 static inline bool as_goroutines(void) { return getenv("GORT_THREADS") != NULL; }
 

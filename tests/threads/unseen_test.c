@@ -1,3 +1,4 @@
+// not-with: valgrind (dlopen's own strncmp is an error to it where a library has a path to search)
 /* libc releases what a thread waits for where nobody else sees it: in a wait for a condition that
  * is shared, or of a thread that libc has made for a timer, and at the end of such a thread's
  * once. */

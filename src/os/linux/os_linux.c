@@ -157,10 +157,14 @@ int os_alarm_wait(int fd, int signo, int64_t most) {
     return r == -EINTR || r == -EINVAL ? 1 : (int)r;
 }
 
+/* ASan keeps the red zones of a thread that a child has not got, and in the child libc gives that
+ * thread's stack back. */
 void *os_map(size_t size, bool stack) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (stack ? MAP_STACK : 0);
     long r = sys6(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-    return r < 0 && r > -4096 ? NULL : (void *)r;
+    if (r < 0 && r > -4096) return NULL;
+    asan_forget((void *)r, size);
+    return (void *)r;
 }
 
 static bool limited(int which) {
@@ -385,8 +389,8 @@ static long stat_field(const char *text, int n) {
 
 bool os_thread_blocks(int tid, int signo) {
     char text[512];
-    /* the file has the first 31 only */
-    if (signo > 31 || !read_stat(tid, text, sizeof text)) return false;
+    /* the file has the first 31 only; valgrind's threads block all of them while they run */
+    if (signo > 31 || valgrind_runs() || !read_stat(tid, text, sizeof text)) return false;
     return stat_field(text, 32) >> (signo - 1) & 1;
 }
 
