@@ -419,6 +419,7 @@ typedef struct Sched {
     uint32_t npidle ALIGNED(CACHE_LINE); /* changes under the lock */
     uint32_t spinning;                   /* searching Ms (wake.c) */
     uint32_t stop_waiting; /* a stop of the world is wanted or in force (stopworld.c) */
+    uint32_t forking;      /* forks under way; up under the lock (forklibc.c) */
     uint32_t procs;        /* Ps in use */
     /* Gs in announced blocking calls, until they have a P or a queue again */
     uint32_t in_syscall;

@@ -21,6 +21,8 @@
  *
  * A runtime that starts meanwhile ends the wait. A fork by a handler that interrupts a section does
  * not wait at all: another section may wait for this one's lock.
+ *
+ * While a runtime runs, libc's own locks are another matter: forklibc.c.
  */
 #include "sched/forkgate.h"
 #include "base/san.h"
@@ -28,6 +30,7 @@
 #include "mem/stack.h"
 #include "mem/span.h"
 #include "sched/body.h"
+#include "sched/forklibc.h"
 #include "sched/g.h"
 #include "sched/m.h"
 #include "sched/sched.h"
@@ -88,6 +91,7 @@ static bool interrupts_section(M *m) {
 static void before_fork(void) {
     M *self = getm();
     mine.locked = self == NULL || !interrupts_section(self);
+    if (mine.locked) fork_wants_libc(self);
     mine.counted = mine.locked && !load_acq(&sched.busy);
     if (mine.counted) add_seq(&forks, 1);
     mine.rests = mine.counted && await_all(self);
@@ -110,6 +114,7 @@ static void unlock_after_fork(void) {
 static void after_fork_in_parent(void) {
     unlock_after_fork();
     if (mine.counted) sub_seq(&forks, 1);
+    fork_had_libc();
 }
 
 /* As a section: locks are taken, and there is nobody to give way to. */
@@ -133,6 +138,7 @@ static void after_fork_in_child(void) {
     fork_renumber();
     store_rlx(&forks, 0);
     unlock_after_fork();
+    fork_had_libc();
     if (mine.rests) child_begins();
 }
 

@@ -55,6 +55,7 @@
 #include "unwind/unwind.h"
 
 #include <link.h>
+#include <ucontext.h>
 
 #ifdef ARCH_RETURN_TRAPS
 #define ARCH_TRAPS true
@@ -177,6 +178,15 @@ bool inlibc_stopped(M *m) {
     G *gp = m->curg;
     Exit out;
     return m->in_handler && m->context && gp && way_out(gp, m->context, &out) != WAY_NONE;
+}
+
+bool inlibc_interrupted(M *m) {
+    Regs r;
+    ucontext_t context;
+    if (!load_acq(&m->in_handler) || m->plain) return false;
+    if (!read_memory((uintptr_t)load_rlx(&m->context), &context, sizeof context)) return false;
+    regs_context(&r, &context);
+    return is_libc(r.reg[UNWIND_RA]) && load_acq(&m->in_handler);
 }
 
 #ifdef ARCH_RETURN_TRAPS

@@ -9,6 +9,9 @@ void inlibc_start(void); /* before a runtime starts; may take the loader's lock 
 /* Does m wait in the preemption handler, inside libc? With sched.lock, or the world stopped. */
 bool inlibc_stopped(M *m);
 
+/* Does m wait there, and was interrupted in a function of libc's itself? A guess, at any time. */
+bool inlibc_interrupted(M *m);
+
 /* In the handler that interrupted gp: makes gp stop when it has left libc. OUTSIDE: gp is not
  * inside, or has been for too long, or no trap can be set: then gp stops where it stands. */
 enum {

@@ -233,23 +233,28 @@ static void queue_here_locked(M *m, G *gp) {
     else glist_push(&sched.global, gp);
 }
 
-/* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again.
+/* One that stops now may not do so inside libc, with a lock: the world stops, or there is a fork
+ * (forklibc.c).
  *
- * Not if the world has begun to stop, or the runtime to end, since the caller looked: gp may be
- * inside libc, with a lock. The caller looks again. (outside: it has, and gp is not.) The stopper
- * has perhaps looked already who stands in a handler (let_out, stopworld.c). It sets stop_waiting
- * under sched.lock, before it looks, and gp is queued under that lock: so the stopper sees it, or
- * this sees stop_waiting. */
+ * Both are set under sched.lock, and then their setter looks who stands in a handler there. A
+ * thread that looked here before is queued under that lock: so the setter sees it, or it sees what
+ * is set, and looks again where it stands. */
+static bool libc_is_wanted(void) {
+    return load_rlx(&sched.stop_waiting) || load_rlx(&sched.forking);
+}
+
+/* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again.
+ * outside: gp is not inside libc. Unless that is known, the caller is to look again if libc is
+ * wanted now, or the runtime ends. */
 static void come_back_here(M *m, G *gp, void *context, bool outside) {
     bool spinning = false;
     P *p = NULL;
     lock(&sched.lock, RANK_SCHED);
-    bool stops = load_rlx(&sched.stop_waiting);
-    if ((stops && !outside) || !no_longer_taken(m)) {
+    if ((!outside && libc_is_wanted()) || !no_longer_taken(m)) {
         unlock(&sched.lock);
         return;
     }
-    if (!stops) {
+    if (!load_rlx(&sched.stop_waiting)) {
         p = idle_p_get_locked();
         /* or one on the maker's list: the maker may itself wait for a lock that gp holds */
         if (p == NULL) p = maker_take_pending_locked(&spinning);
@@ -269,10 +274,16 @@ static void come_back_here(M *m, G *gp, void *context, bool outside) {
     wait_for_p(m, gp, context);
 }
 
-/* Gives the P to the next thread, and queues gp. False: no thread could take it now. */
-static bool give_p_away(M *m, G *gp) {
+/* Gives the P to the next thread, and queues gp. False: no thread could take it now, or the caller
+ * is to look again, as above. */
+static bool give_p_away(M *m, G *gp, bool outside) {
     P *p = m->p;
     lock(&sched.lock, RANK_SCHED);
+    if (!outside && libc_is_wanted()) {
+        unlock(&sched.lock);
+        or_seq(&m->attn, ATTN_PREEMPT);
+        return false;
+    }
     if (load_rlx(&sched.stop_waiting)) {
         queue_here_locked(m, gp);
         world_p_stopped_locked(m_release_p(m));
@@ -321,19 +332,21 @@ static void preempt_here(M *m, void *context) {
             continue;
         }
         if (load_rlx(&gp->status) == G_SYSCALL) return;
-        bool world = load_rlx(&sched.stop_waiting) && (attn & (ATTN_TAKEN | ATTN_PREEMPT));
+        if (!(attn & (ATTN_TAKEN | ATTN_PREEMPT))) return;
+        bool outside = context == NULL || libc_is_wanted();
         /* comes back here from the trap */
-        if (world && context && inlibc_trap(gp, context) != OUTSIDE) return;
+        if (outside && context && inlibc_trap(gp, context) != OUTSIDE) return;
         if (attn & ATTN_TAKEN) {
-            come_back_here(m, gp, context, world || context == NULL);
+            come_back_here(m, gp, context, outside);
             continue;
         }
-        if (!(attn & ATTN_PREEMPT)) return;
         and_seq(&m->attn, ~(uint32_t)ATTN_PREEMPT);
         if (!load_rlx(&sched.stop_waiting) && !work_waits(m->p)) return;
-        if (give_p_away(m, gp)) {
+        if (give_p_away(m, gp, outside)) {
             wake_after_submit(m);
             wait_for_p(m, gp, context);
+        } else if (load_rlx(&m->attn) & ATTN_PREEMPT) {
+            continue;
         }
         return;
     }

@@ -42,6 +42,8 @@ void g_fork(bool before) {}
 void m_fork(bool before) {}
 void span_fork(bool before) {}
 void m_forget_others(void) {}
+void fork_wants_libc(M *self) {}
+void fork_had_libc(void) {}
 void bodies_forget(void) {}
 void body_forked(char *was) {}
 void fork_renumber(void) {}
