@@ -64,7 +64,6 @@ M body_home;
 body_nudged_fn *body_nudged;
 body_attends_fn *body_attends;
 body_passed_fn *body_passed;
-bool body_leads;
 
 #ifdef __GLIBC__
 

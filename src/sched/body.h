@@ -12,7 +12,6 @@ typedef struct Body Body;
 /* The home of a goroutine with a body: soft, and never found. It keeps the goroutine off the short
  * ways, so that it comes and goes through g0 only, where execute (sched.c) knows it. */
 extern M body_home;
-extern bool body_leads; /* body_lead has: the program's threads are goroutines */
 
 /* In a section of gp's thread, or with gp in hand. */
 INLINE bool has_body(const G *gp) { return gp->stack && gp->stack->custom == STACK_BODY; }
