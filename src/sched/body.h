@@ -69,6 +69,7 @@ void body_doff(M *m, G *gp);
 /* gp's CPU time in ns, counted since the first call with NULL. */
 int64_t body_cpu(G *gp);
 int body_tid(G *gp);   /* its number, by which locks know it */
+int body_anew(G *gp);  /* gp itself, which goes on as another thread: the number of that */
 void body_over(G *gp); /* gp itself, which goes on: robust mutexes that it holds have no owner */
 NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */
 /* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */
