@@ -9,4 +9,5 @@ Settings settings;
 Upstairs upstairs;
 const OsClock *os_clock;
 bool collect_on;
+bool body_leads;
 uint32_t collect_stopped;

@@ -252,6 +252,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .poll = poll_until,
         .env = env_get,
         .body_tid = body_tid,
+        .body_anew = body_anew,
         .body_over = body_over,
         .body_attach = body_attach,
         .body_signals = body_signals,

@@ -101,6 +101,7 @@ typedef struct HookCore {
     const char *(*env)(const char *variable); /* env_get */
     /* gp is a thread to libc (body.c): its number; and it holds no robust mutex any more. */
     int (*body_tid)(G *gp);
+    int (*body_anew)(G *gp);
     void (*body_over)(G *gp);
     /* Signals of goroutines that are threads: body.h. */
     __typeof__(body_attach) *body_attach;

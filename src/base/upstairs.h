@@ -67,6 +67,7 @@ typedef struct Upstairs {
 } Upstairs;
 extern Upstairs upstairs;
 
+extern bool body_leads;          /* body_lead has: the program's threads are goroutines */
 extern bool collect_on;          /* set by the first gort_main of a program with the collector */
 extern uint32_t collect_stopped; /* atomic: a collection has stopped the threads */
 

@@ -1,10 +1,11 @@
 /*
  * Signals that end a program, in words.
  *
- * SIGSEGV or SIGBUS in the guard of the running goroutine's stack, or with sp on another stack, is
- * a stack overflow: one line, the dump, then the default action. Any other, and SIGFPE, SIGILL and
- * SIGABRT, is told (crash.c), and goes to the handler that the program had when the runtime began,
- * or to the default action: a core file, and the status, are those of the signal.
+ * SIGSEGV or SIGBUS in the guard of the running goroutine's stack, or with sp on another stack, or
+ * beyond the limit of a thread's, is a stack overflow: one line, the dump, then the default action.
+ * Any other, and SIGFPE, SIGILL and SIGABRT, is told (crash.c), and goes to the handler that the
+ * program had when the runtime began, or to the default action: a core file, and the status, are
+ * those of the signal.
  *
  * What is told, and when:
  *   - One thread tells at a time; another that crashes meanwhile waits (fatal.c). Before the
@@ -37,6 +38,7 @@
 #include "base/print.h"
 #include "base/san.h"
 #include "base/upstairs.h"
+#include "sched/body.h"
 #include "sched/sched.h"
 #include "mem/stack.h"
 
@@ -174,13 +176,24 @@ static bool crash_tell(int signo, siginfo_t *info, void *context, bool by_handle
     return first || was_sent(info); /* fatal() has told, and calls abort */
 }
 
+/* In a program whose threads are goroutines: what is not there in a thread's own stack is beyond
+ * the limit of main's, which the kernel maps as it grows, or a guard that was asked for. */
+static bool beyond_limit(const G *gp, const siginfo_t *info, uintptr_t pc) {
+    uintptr_t at = (uintptr_t)info->si_addr;
+    return body_leads && has_body(gp) && info->si_signo == SIGSEGV && at != pc &&
+           (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) &&
+           at - (uintptr_t)gp->stack->lo < stack_span(gp->stack);
+}
+
 static bool fault_overflow(int signo, siginfo_t *info, void *context) {
     M *m = getm();
     G *gp = m && !m->plain ? m->curg : NULL;
     Stack *s = gp ? gp->stack : NULL;
     uintptr_t at = (uintptr_t)info->si_addr, sp = arch_context_sp(context);
     if (s == NULL || was_sent(info) || (signo != SIGSEGV && signo != SIGBUS)) return false;
-    if (!stack_guard_hit(s, at) && !stack_jumped(s, sp)) return false;
+    if (!stack_guard_hit(s, at) && !stack_jumped(s, sp) &&
+        !beyond_limit(gp, info, arch_context_pc(context)))
+        return false;
     fatal_report(arch_context_pc(context),
                  "goroutine %lu: stack overflow (%lu KB, fault at 0x%lx, sp 0x%lx): %s", gp->id,
                  stack_span(s) >> 10, at, sp, stack_advice(gp));

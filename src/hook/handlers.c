@@ -98,8 +98,13 @@ static info_handler *handler_of(int signo) {
 }
 
 /* A thread that is a goroutine, outside of the runtime. Where the frame can be moved to its stack,
- * this does not return. */
+ * this does not return. The runtime's own handler stays where it is: the stack may be full, and
+ * that is what it tells. */
 void handler_enter(int signo, siginfo_t *info, void *context) {
+    if (is_cores((uintptr_t)handler_of(signo))) {
+        signal_runs(signo, info, context);
+        return;
+    }
     bool apart = load_rlx(&asked_flags[signo]) & SA_ONSTACK;
     uintptr_t top = apart ? altstack_for(core->context_sp(context)) : 0;
     go_on_there(signo, info, context, top, signal_runs);

@@ -443,6 +443,7 @@ int key_create(pthread_key_t *key, void (*destroy)(void *), const void *caller);
 enum { SIGNAL_AS_EVER, SIGNAL_HERE, SIGNAL_TAKEN };
 int signal_comes(int signo, siginfo_t *info, void *context);
 void signal_runs(int signo, siginfo_t *info, void *context);
+bool is_cores(uintptr_t code); /* it is in the runtime */
 /* handlers.c: runs the program's handler; true: it has no SA_RESTART. breaks: that is installed. */
 void handler_enter(int signo, siginfo_t *info, void *context);
 bool handler_call(int signo, siginfo_t *info, void *context);

@@ -30,6 +30,7 @@
  * where capacity counts the stacks that have address space. No P can use what another has cached: a
  * P keeps STACK_CACHE stacks if there is address space for as many more, else none (`tight`).
  */
+#include "base/upstairs.h"
 #include "mem/stack.h"
 #include "base/san.h"
 #include "base/warn.h"
@@ -223,6 +224,9 @@ bool stack_jumped(Stack *s, uintptr_t sp) {
 }
 
 const char *stack_advice(G *gp) {
+    if (body_leads && gp->stack->custom == STACK_BODY)
+        return gp->id == 1 ? "ulimit -s gives main's stack more"
+                           : "pthread_attr_setstacksize gives a thread's stack more, or ulimit -s";
     if (gp->id == 1)
         return "the main goroutine's stack has this size always; gort_attr.stack_size gives "
                "another goroutine more";

@@ -12,6 +12,8 @@
  *       mutexes, the word to clear: now `left`), and writes a number of its own in place of the
  *       kernel's tid: locks know their owners by it. Threads have numbers below 2^22, bodies from
  *       2^23 on. From there on setuid(2) sends this thread no signal, which it would not handle.
+ *       A goroutine that goes on as another thread takes another number (body_anew): what the
+ *       first has left locked is not the second's.
  *   B3  go_without: the context is saved, the kernel thread ends. The maker waits until the kernel
  *       has cleared `left`, and writes the number again: qemu-user clears it, too.
  *   B4  An M that picks the goroutine writes itself into the body's tls_m, takes on its errno,
@@ -64,7 +66,6 @@ M body_home;
 body_nudged_fn *body_nudged;
 body_attends_fn *body_attends;
 body_passed_fn *body_passed;
-bool body_leads;
 
 #ifdef __GLIBC__
 
@@ -72,6 +73,7 @@ bool body_leads;
 extern int __clone(int (*)(void *), void *, int, void *, ...);
 
 #define MOST_TIDS ((1 << 30) - BODY_TIDS) /* a lock's word has 30 bits for its owner */
+#define TIDS_BLOCK (1 << 14)
 #define DESCRIPTOR 2304 /* bytes of libc's descriptor that are searched for the tid, at most */
 #define LIBC_ROOM ((size_t)8 << 10) /* descriptor, libc's own variables, its first frames */
 #define KEPT 64                     /* stacks of bodies that have ended */
@@ -117,7 +119,9 @@ static struct {
     Body *ended;    /* there is, or was, a kernel thread that ends it */
     uint32_t count; /* of the ended */
     uint32_t ends;  /* of those, how many are not yet in libc's end of a thread */
-    uint32_t tids;  /* atomic */
+    bool tids_begun;
+    uint32_t tid; /* the next to give, from BODY_TIDS on */
+    uint16_t tids_used[MOST_TIDS / TIDS_BLOCK];
 } bodies;
 
 static Body *body_of(Stack *s) { return (Body *)(void *)s - 1; }
@@ -179,6 +183,52 @@ static bool leave_kernel(Body *b, uint32_t *cleared) {
     return true;
 }
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* They are given in turn, so that one comes again as late as may be. Then a block of them is passed
+ * over where any is in use.
+ *
+ * Processes that share a mutex tell their owners apart: each begins elsewhere, those with pids in a
+ * row far from each other. */
+#define TIDS_APART 0x9E3779B1U
+static uint32_t first_tid(void) {
+    uint64_t spread = (uint32_t)os_getpid() * TIDS_APART;
+    return (uint32_t)(spread * MOST_TIDS >> 32);
+}
+
+static uint16_t *tids_used_at(uint32_t n) { return &bodies.tids_used[n / TIDS_BLOCK]; }
+
+/* bodies.lock. */
+static int next_tid_locked(void) {
+    if (!bodies.tids_begun) bodies.tid = first_tid();
+    bodies.tids_begun = true;
+    uint32_t n = bodies.tid;
+    for (int i = 0; n % TIDS_BLOCK == 0 && *tids_used_at(n) && i < MOST_TIDS / TIDS_BLOCK; i++)
+        n = (n + TIDS_BLOCK) % MOST_TIDS;
+    bodies.tid = (n + 1) % MOST_TIDS;
+    *tids_used_at(n) += 1;
+    return BODY_TIDS + (int)n;
+}
+static void tid_unused_locked(int tid) { *tids_used_at((uint32_t)(tid - BODY_TIDS)) -= 1; }
+
+static int next_tid(void) {
+    M *m = enter();
+    lock(&bodies.lock, RANK_LEAF);
+    int tid = next_tid_locked();
+    unlock(&bodies.lock);
+    leave(m);
+    return tid;
+}
+static void tid_unused(int tid) {
+    M *m = enter();
+    lock(&bodies.lock, RANK_LEAF);
+    tid_unused_locked(tid);
+    unlock(&bodies.lock);
+    leave(m);
+}
+
+/* ---- a life ---------------------------------------------------------------------------------- */
+
 /* What the kernel does when a thread ends: the mutexes that it still holds have a dead owner. */
 static void robust_end(Body *b) {
     RobustHead *h = b->robust;
@@ -234,7 +284,10 @@ static Body *pop_sized_locked(Body **list, size_t span, bool dead) {
         if (!dead || load_acq(&b->left) == 0) break;
     }
     if (b) *list = b->next;
-    if (b && dead) bodies.count--;
+    if (b && dead) {
+        bodies.count--;
+        tid_unused_locked(b->tid);
+    }
     return b;
 }
 
@@ -431,13 +484,6 @@ static Stack *body_stack(size_t size) {
     return s;
 }
 
-/* Processes that share a mutex tell their owners apart: each begins elsewhere. */
-#define TIDS_APART 253
-static int next_tid(void) {
-    uint32_t n = (uint32_t)os_getpid() * TIDS_APART + add_rlx(&bodies.tids, 1);
-    return BODY_TIDS + (int)(n % MOST_TIDS);
-}
-
 /* In a call that is announced as blocking: the runtime may end meanwhile, and the body is there for
  * the next taker. */
 static long make_body(void *size) {
@@ -446,8 +492,12 @@ static long make_body(void *size) {
     Body *b = body_of(s);
     *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .worn_at = -1};
     int r = donate(b);
-    if (r < 0) stack_custom_free(s);
-    else push_ready(b);
+    if (r == 0) {
+        push_ready(b);
+    } else {
+        tid_unused(b->tid);
+        stack_custom_free(s);
+    }
     return r;
 }
 
@@ -480,6 +530,7 @@ static Body *make_host(void (*host)(void), int *error) {
     *b = (Body){.left = 1, .tid = next_tid(), .maker = getm(), .host = host, .worn_at = -1};
     *error = donate(b);
     if (*error == 0) return b;
+    tid_unused(b->tid);
     stack_custom_free(s);
     return NULL;
 }
@@ -673,6 +724,16 @@ void body_alone(G *gp, bool yes) {
 /* ---- end ------------------------------------------------------------------------------------- */
 
 int body_tid(G *gp) { return body_of(gp->stack)->tid; }
+int body_anew(G *gp) {
+    Body *b = body_of(gp->stack);
+    M *m = enter();
+    lock(&bodies.lock, RANK_LEAF);
+    tid_unused_locked(b->tid);
+    b->tid = *b->tid_at = m->owner = next_tid_locked();
+    unlock(&bodies.lock);
+    leave(m);
+    return b->tid;
+}
 void body_over(G *gp) {
     Body *b = body_of(gp->stack);
     robust_end(b);
@@ -719,6 +780,7 @@ void bodies_forget(void) {
     bodies.lock = (Lock){0};
     bodies.ready = bodies.over = NULL;
     bodies.ends = bodies.count = 0;
+    bodies.tids_begun = false;
     for (Body **at = &bodies.ended, *b; (b = *at) != NULL;) {
         if (load_acq(&b->left) == 0) {
             at = &b->next;
@@ -764,6 +826,7 @@ void body_wear(M *m, G *gp) {}
 void body_doff(M *m, G *gp) {}
 void body_exit(G *gp) { __builtin_trap(); }
 int body_tid(G *gp) { return 0; }
+int body_anew(G *gp) { return 0; }
 void body_over(G *gp) {}
 int body_lead(void *room, char *lo, void (*host)(void), Stack **stack) { return -ENOTSUP; }
 void body_lead_back(Stack *s, int error) { __builtin_trap(); }

@@ -12,7 +12,6 @@ typedef struct Body Body;
 /* The home of a goroutine with a body: soft, and never found. It keeps the goroutine off the short
  * ways, so that it comes and goes through g0 only, where execute (sched.c) knows it. */
 extern M body_home;
-extern bool body_leads; /* body_lead has: the program's threads are goroutines */
 
 /* In a section of gp's thread, or with gp in hand. */
 INLINE bool has_body(const G *gp) { return gp->stack && gp->stack->custom == STACK_BODY; }
@@ -70,6 +69,7 @@ void body_doff(M *m, G *gp);
 /* gp's CPU time in ns, counted since the first call with NULL. */
 int64_t body_cpu(G *gp);
 int body_tid(G *gp);   /* its number, by which locks know it */
+int body_anew(G *gp);  /* gp itself, which goes on as another thread: the number of that */
 void body_over(G *gp); /* gp itself, which goes on: robust mutexes that it holds have no owner */
 NORETURN void body_exit(G *gp); /* gp's function is left: as if it had returned */
 /* In a section. The goroutine is gone: libc ends the thread. lost: by the end of a runtime. */

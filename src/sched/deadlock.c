@@ -141,9 +141,12 @@ static void print_thread(const char *before, G *gp) {
     else if (entry.name) print_fd(2, " (%s)", entry.name);
 }
 
-static void print_holder(G *gp, void *tid) {
-    if (gp->id && load_rlx(&gp->status) != G_DEAD && has_body(gp) && body_tid(gp) == *(int *)tid)
-        print_thread(", which is held by ", gp);
+static void print_holder(G *gp, void *arg) {
+    int *tid = arg;
+    if (gp->id == 0 || load_rlx(&gp->status) == G_DEAD || !has_body(gp) || body_tid(gp) != *tid)
+        return;
+    print_thread(", which is held by ", gp);
+    *tid = 0;
 }
 
 /* All wait: nothing moves. */
@@ -156,6 +159,7 @@ static void print_wait(G *gp, void *arg) {
     print_thread("", gp);
     print_fd(2, " waits for mutex %p", mutex);
     each_g(print_holder, &holder);
+    if (holder >= BODY_TIDS) print_fd(2, ", whose holder has ended");
     print_fd(2, "\n");
 }
 

@@ -40,6 +40,7 @@
 #include "sched/globalq.h"
 #include "sched/schedule.h"
 #include "base/print.h"
+#include "base/upstairs.h"
 #include "sched/netpoll.h"
 #include "sched/runq.h"
 #include "sched/sched.h"

@@ -7,6 +7,9 @@
  * so does the function of a blocking call, which may still finish. The owner is noted in the
  * section that takes the mutex: a goroutine, stopped for good between two sections, has both.
  *
+ * A goroutine that may not block may not ask for one, whether it is free or not: else a program's
+ * misuse would show only where two calls meet.
+ *
  * A goroutine may be stopped anywhere, and a child of fork has none of its parent's other threads:
  * each step of a change must leave what is guarded valid.
  */
@@ -22,6 +25,8 @@ static struct {
 static bool house_taken(HouseLock *h) {
     M *m = enter();
     bool announced = !m->plain && in_blocking_call(m), taken = true;
+    const char *misuse = m->plain || announced ? NULL : unfinished(m);
+    if (misuse) fatal("blocking %s", misuse);
     if (announced) taken = gort_mutex_try_lock(&h->mu) == 0;
     else m = mutex_await_in_section(m, &h->mu);
     if (taken) {

@@ -1,9 +1,12 @@
 /*
  * Attributes: of a thread that lives, and for those to come.
  *
- * A program may compute its stack's bounds from them (collectors and virtual machines do), so they
- * are the true ones: main's as libc reads them from the kernel, another's those of its goroutine. A
- * guard larger than that which each stack has takes more room, and is there while the thread lives.
+ * A program may compute its stack's bounds from them (collectors and virtual machines do): main's
+ * are as libc reads them from the kernel. Another's stack ends where its goroutine's does, with its
+ * variables and descriptor at the top, as libc's; from there down it has the size that was asked
+ * for, in whole pages. Below is what the body takes besides, and then the guard. A guard larger
+ * than that which each stack has takes more room, and is there while the thread lives, from what is
+ * said to be the stack's end on.
  */
 #include "threads/threads.h"
 
@@ -34,9 +37,17 @@ size_t guard_extra(size_t guard) {
     return guard > GUARD_NEAR ? (guard - GUARD_NEAR + PAGE_MASK) & ~PAGE_MASK : 0;
 }
 
+static char *told_hi(const Thread *t) { return (char *)(t->gp->stack + 1); }
+/* Where the size that was asked for begins. */
+static char *told_lo(const Thread *t) {
+    size_t asked = t->stack_size - guard_extra(t->guard);
+    return told_hi(t) - ((asked + PAGE_MASK) & ~PAGE_MASK);
+}
+
 void guard_change(Thread *t, bool on) {
-    size_t extra = guard_extra(t->guard);
-    if (extra) mprotect(t->gp->stack->lo, extra, on ? PROT_NONE : PROT_READ | PROT_WRITE);
+    if (guard_extra(t->guard) == 0) return;
+    char *lo = t->gp->stack->lo;
+    mprotect(lo, (size_t)(told_lo(t) - lo), on ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
 /* ---- of one that lives ----------------------------------------------------------------------- */
@@ -50,11 +61,7 @@ typedef struct Seen {
 static bool stack_seen(pthread_t id, Seen *s) {
     M *m = threads_lock();
     Thread *t = thread_find(id);
-    if (t) {
-        Stack *stack = t->gp->stack;
-        *s = (Seen){stack->lo + guard_extra(t->guard), (char *)stack, t->guard, t == &first_thread,
-                    t->detached};
-    }
+    if (t) *s = (Seen){told_lo(t), told_hi(t), t->guard, t == &first_thread, t->detached};
     threads_unlock(m);
     return t != NULL;
 }

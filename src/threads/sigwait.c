@@ -179,8 +179,10 @@ static long wait_signal(Thread *t, const sigset_t *sigset, siginfo_t *info, int6
     siginfo_t own;
     __builtin_memcpy(&set, sigset, sizeof set);
     if (info == NULL) info = &own;
-    if (!restarts) return staying_once(wait_once(t, set, info, deadline));
-    return staying(wait_once(t, set, info, deadline));
+    long r = restarts ? staying(wait_once(t, set, info, deadline))
+                      : staying_once(wait_once(t, set, info, deadline));
+    if (r > 0 && info->si_code == SI_TKILL) info->si_code = SI_USER; /* as glibc */
+    return r;
 }
 
 static Thread *waiter_here(void) {

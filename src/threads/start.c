@@ -48,6 +48,8 @@ static void core_found(void) {
         if (part[i].p_type == PT_LOAD) threads.core_size = part[i].p_vaddr + part[i].p_memsz;
 }
 
+bool is_cores(uintptr_t code) { return code - threads.core < threads.core_size; }
+
 /* How far main's stack may reach down from here, as the kernel sees it now. */
 #define STACK_MOST ((size_t)1 << 30)
 static size_t stack_limit(void) {

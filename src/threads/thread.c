@@ -11,6 +11,7 @@
  *       keys run, robust mutexes get a dead owner. Then every __thread variable gets its first
  *       value, errno likewise: the next life, which begins with its creator's signal mask and
  *       floating-point environment and the locale of the process, finds what a new thread finds.
+ *       It has another tid: other mutexes that this one has left locked have an owner, for ever.
  *   T4  Detached: the Thread is spare. Else it waits for its joiner as THREAD_ENDED, gives `over`,
  *       and the joiner makes it spare. Until then its id is not used again.
  *   T5  Where there are spare ones enough, or a life cannot be undone (libc does not tell where it
@@ -234,7 +235,9 @@ static void retire(Thread *t) {
     stack_given_back(t);
     tid_word_cleared(t);
     name_shown(t, "spare thread");
+    int anew = core->body_anew(t->gp);
     M *m = threads_lock();
+    t->tid = anew;
     bool detached = t->detached;
     Will *will = t->will;
     t->will = NULL;

@@ -25,6 +25,8 @@ grep -q '^usage: gort-run' "$WORK/out" || fail "no usage where it is asked for"
 run 2 --nonsense
 run 2 -p many sh
 says '-p takes a number'
+run 2 -p 0 sh
+says '-p takes 1 or more'
 run 127 there-is-no-such-program
 says 'there-is-no-such-program: not found'
 run 127 ./there/is/none

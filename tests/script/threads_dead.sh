@@ -17,7 +17,7 @@ play() { # scene [setting...]
     env "$@" timeout -k 1 60 tools/gort-run "$WORK/waits" "$played" >"$WORK/said" 2>&1
 }
 
-for scene in order recursive alone cond sem rwlock barrier join without_main ignored; do
+for scene in order recursive alone ended cond sem rwlock barrier join without_main ignored; do
     for procs in 1 4; do
         play "dead_$scene" GORT_MAXPROCS=$procs
         [ $? = 2 ] || fail "dead_$scene: not status 2"
@@ -26,6 +26,9 @@ for scene in order recursive alone cond sem rwlock barrier join without_main ign
         grep -q '"spare thread"' "$WORK/said" && fail "dead_$scene: tells of a spare one"
     done
 done
+play dead_ended
+grep -q '^goroutine 1 "main" waits for mutex 0x[0-9a-f]*, whose holder has ended$' "$WORK/said" ||
+    fail 'dead_ended: not a word of the holder'
 play dead_order
 for line in '"goes there" waits for mutex 0x.*, which is held by goroutine [0-9]* "comes back"' \
     '"comes back" waits for mutex 0x.*, which is held by goroutine [0-9]* "goes there"' \

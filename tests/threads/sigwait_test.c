@@ -1,6 +1,6 @@
 /* sigwait and its like: signals to the thread and to the process, which all block; with a time;
  * ended by a handler. sigsuspend lets a signal in, and none is lost between the mask and the wait.
- * */
+ * What they say of the sender is what libc says. */
 #include "threads_test.h"
 
 #include <signal.h>
@@ -138,6 +138,11 @@ int main(void) {
     CHECK(pthread_join(one, NULL) == 0);
 
     struct timespec soon = {0, 20000000}, none = {0, 0};
+    set_of(&set, SIGUSR1, SIGHUP); /* sent by pthread_kill: glibc says it like kill's */
+    CHECK(pthread_kill(pthread_self(), SIGHUP) == 0);
+    CHECK(sigwaitinfo(&set, &info) == SIGHUP && info.si_code == SI_USER);
+    CHECK(pthread_kill(pthread_self(), SIGHUP) == 0);
+    CHECK(sigtimedwait(&set, &info, &soon) == SIGHUP && info.si_code == SI_USER);
     set_of(&set, SIGRTMIN + 1, SIGHUP);
     CHECK(sigtimedwait(&set, &info, &none) == -1 && errno == EAGAIN);
     CHECK(sigtimedwait(&set, &info, &soon) == -1 && errno == EAGAIN);

@@ -63,6 +63,15 @@ static void dead_alone(void) {
     pthread_mutex_lock(&first);
     pthread_mutex_lock(&first);
 }
+static void *ends_with_first(void *arg) {
+    pthread_mutex_lock(&first);
+    return arg;
+}
+static void dead_ended(void) {
+    start(ends_with_first, NULL);
+    pthread_join(other, NULL);
+    pthread_mutex_lock(&first);
+}
 static void dead_cond(void) {
     pthread_mutex_lock(&first);
     pthread_cond_wait(&cond, &first);
@@ -231,8 +240,8 @@ static void real_thread(void) {
 
 /* clang-format off */
 #define SCENES(X) \
-    X(dead_order) X(dead_recursive) X(dead_alone) X(dead_cond) X(dead_sem) X(dead_rwlock) \
-    X(dead_barrier) X(dead_join) X(dead_without_main) X(dead_ignored) \
+    X(dead_order) X(dead_recursive) X(dead_alone) X(dead_ended) X(dead_cond) X(dead_sem) \
+    X(dead_rwlock) X(dead_barrier) X(dead_join) X(dead_without_main) X(dead_ignored) \
     X(handler_posts) X(pauses) X(waits_for_signal) X(suspends) X(reads) X(timed) X(sleeps) \
     X(other_process) X(timer_thread) X(child_ends) X(timer_number) X(real_thread)
 /* clang-format on */
