@@ -71,7 +71,7 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    long r = staying(connect_parked(fd, sa, len, deadline, life));
+    long r = staying_until(deadline, connect_parked(fd, sa, len, deadline, life));
     return (int)returned(r);
 }
 

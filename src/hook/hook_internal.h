@@ -226,6 +226,8 @@ INLINE void stay_end(bool mine) { stay_over(mine, 0, false); }
 #define staying(call) staying_with(true, true, call)
 /* A handler ends it, also one with SA_RESTART. */
 #define staying_once(call) staying_with(true, false, call)
+/* Only if it has a deadline, as the kernel's sockets and futexes. */
+#define staying_until(deadline, call) staying_with(true, (deadline) == GORT_FOREVER, call)
 /* In a call that waits: a signal has ended a wait of the goroutine's. */
 INLINE bool interrupted(void) { return unlikely(known.threads) && thread_interrupted(); }
 /* Then its handlers run; the caller is in no queue. */
