@@ -240,6 +240,8 @@ static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int
                                 uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
     hot_slept(m, fd, DIR_READ);
+    if (handler_ended(socket_deadline(fd, SO_RCVTIMEO) == GORT_FOREVER))
+        return (int)returned(-EINTR);
     return accept_wait(fd, sa, len, flags, life);
 }
 

@@ -79,6 +79,7 @@ ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32
 static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (handler_ended(true)) return returned(-EINTR);
     if (terminal_at(fd)) return terminal_read(fd, iov, n);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
     hint_settle(fd);
@@ -240,6 +241,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     bool pipe = is_pipe(fd);
     v.ended = kind == KIND_OTHER && is_eventfd(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (handler_ended(true)) return returned(-EINTR);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
     long r = staying(pipe ? core->move(&v) : core->write_other(&v, false));
