@@ -263,6 +263,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .barrier_everywhere = barrier_everywhere,
         .end_call = preempt_end_call,
         .context_sp = arch_context_sp,
+        .context_result = arch_context_result,
         .raw_sigaction = body_sigaction,
         .m_is_ours = hook_thread_is_ours,
         .body_cpu = body_cpu,

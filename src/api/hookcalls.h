@@ -113,6 +113,7 @@ typedef struct HookCore {
     void (*barrier_everywhere)(void);
     __typeof__(preempt_end_call) *end_call;
     uintptr_t (*context_sp)(void *context);
+    long (*context_result)(void *context);
     __typeof__(body_sigaction) *raw_sigaction;
     void (*m_is_ours)(void); /* the calling thread is the runtime's */
     __typeof__(body_cpu) *body_cpu;

@@ -52,6 +52,8 @@ uintptr_t arch_context_sp(void *ucontext);
 /* If our signal has interrupted a system call with -EINTR, sends the thread back to make it again;
  * not if a handler of the program has interrupted it. */
 void arch_repair_eintr(void *ucontext);
+/* What the system call has given that the thread has just made. */
+long arch_context_result(void *ucontext);
 /* The number, if the thread is about to make a system call. */
 long arch_context_call(void *ucontext);
 /* The thread is about to make a system call: it gets -EINTR instead. */

@@ -71,15 +71,18 @@ static NOINLINE int connect_long(int fd, const struct sockaddr *sa, socklen_t le
     if (flags < 0 || (flags & O_NONBLOCK)) return libc(connect)(fd, sa, len);
     kind_set_both(fd, KIND_SOCKET);
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
-    long r = staying(connect_parked(fd, sa, len, deadline, life));
+    long r = staying_until(deadline, connect_parked(fd, sa, len, deadline, life));
     return (int)returned(r);
 }
 
-/* A call that was made as it is. If a signal has ended it, it goes on as a goroutine's. */
+/* A call that was made as it is. If the monitor has ended it, it goes on as a goroutine's. */
 static COLD int connect_failed(int fd, const struct sockaddr *sa, socklen_t len, uint32_t life,
                                long r) {
-    if (r == -EINTR && life_goes_on(fd, life)) return connect_long(fd, sa, len, life);
-    return (int)errno_failed(r == -EINTR ? -EBADF : r);
+    if (r != -EINTR) return (int)errno_failed(r);
+    if (!life_goes_on(fd, life)) return (int)errno_failed(-EBADF);
+    if (handler_ended(socket_deadline(fd, SO_SNDTIMEO) == GORT_FOREVER))
+        return (int)errno_failed(-EINTR);
+    return connect_long(fd, sa, len, life);
 }
 
 /* Not expected to wait. If a signal ends a wait, a unix socket has not begun to connect; any other

@@ -222,7 +222,8 @@ static long futex_wait(Futex *f) {
     long r = futex_would_wait(f);
     if (r != 0) return returned(r);
     bool private = f->op & FUTEX_PRIVATE_FLAG;
-    return returned(staying(private ? futex_park(f, deadline) : futex_park_and_look(f, deadline)));
+    return returned(staying_until(deadline, private ? futex_park(f, deadline)
+                                                    : futex_park_and_look(f, deadline)));
 }
 
 /* Goroutines first, then threads for what is left of the number; even 0 means one. */

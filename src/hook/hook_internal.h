@@ -197,6 +197,7 @@ INLINE G *runner_g(void) {
 bool thread_stay(bool point);
 bool thread_stay_over(long r, bool restarts);
 bool thread_interrupted(void); /* waits end with -EINTR */
+bool thread_call_ended(bool restarts);
 /* fn, which waits, with that mask meanwhile; -EINTR: a handler has run, by either mask. */
 long thread_masked(const sigset_t *mask, long (*fn)(void *), void *arg);
 void thread_attend(void); /* then: handlers run. The caller is in no queue */
@@ -226,8 +227,14 @@ INLINE void stay_end(bool mine) { stay_over(mine, 0, false); }
 #define staying(call) staying_with(true, true, call)
 /* A handler ends it, also one with SA_RESTART. */
 #define staying_once(call) staying_with(true, false, call)
+/* Only if it has a deadline, as the kernel's sockets and futexes. */
+#define staying_until(deadline, call) staying_with(true, (deadline) == GORT_FOREVER, call)
 /* In a call that waits: a signal has ended a wait of the goroutine's. */
 INLINE bool interrupted(void) { return unlikely(known.threads) && thread_interrupted(); }
+/* A hot_call gave -EINTR: a handler has ended it, and not the monitor. */
+INLINE bool handler_ended(bool restarts) {
+    return unlikely(known.threads) && thread_call_ended(restarts);
+}
 /* Then its handlers run; the caller is in no queue. */
 INLINE void attend(void) {
     if (unlikely(known.threads)) thread_attend();

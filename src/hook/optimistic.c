@@ -23,9 +23,10 @@
  *   1  hot_call notes the call in its M, by two plain stores;
  *   2  the monitor signals a thread with a note whose CPU clock stands still (sysmon.c);
  *   3  the handler makes it EINTR where the kernel would repeat the call (preempt_mend_call);
- *   4  in another life of the number, the call ends with EBADF. Else it goes on as a goroutine's,
- *      in its old life (read_resume, write_resume, accept_wait, connect_long): it sets `used`,
- *      compares the life once more (note_known), and from then on a close finds it.
+ *   4  in another life of the number, the call ends with EBADF. With EINTR, if it was a handler's
+ *      signal and the threads are goroutines (thread_call_ended). Else it goes on as a
+ *      goroutine's, in its old life (read_resume, write_resume, accept_wait, connect_long): it
+ *      sets `used`, compares the life once more (note_known), and from then on a close finds it.
  *
  * The note and a close need no order: the monitor looks for as long as the thread sleeps, which has
  * a P or is counted in sched.taken. A file that answers EINTR for ever (some servers of FUSE do) is

@@ -39,7 +39,7 @@ static NOINLINE ssize_t recv_wait(int fd, void *buf, size_t n, int flags, struct
         return libc(recvfrom)(fd, buf, n, flags, sa, len);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
-    long r = staying(gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline));
+    long r = staying_until(deadline, gort_recvfrom_until(fd, buf, n, flags, sa, len, deadline));
     return returned(timeout_as_again(r, deadline));
 }
 
@@ -71,7 +71,7 @@ static NOINLINE ssize_t recvmsg_wait(int fd, struct msghdr *msg, int flags) {
     if (!here() || !msg_readable(msg)) return libc(recvmsg)(fd, msg, flags);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
     hint_settle(fd);
-    long r = staying(gort_recvmsg_until(fd, msg, flags, deadline));
+    long r = staying_until(deadline, gort_recvmsg_until(fd, msg, flags, deadline));
     return returned(timeout_as_again(r, deadline));
 }
 
@@ -145,7 +145,7 @@ static NOINLINE ssize_t sendmsg_wait(int fd, const struct msghdr *msg, int flags
     int64_t deadline = socket_deadline(fd, SO_SNDTIMEO);
     HookMove v = {fd, flags, msg, done, done > 0 ? life : 0, deadline, false};
     if (done == 0) hint_settle(fd);
-    return move_result(&v, staying(core->move(&v)));
+    return move_result(&v, staying_until(deadline, core->move(&v)));
 }
 
 static NOINLINE ssize_t send_wait(int fd, struct iovec iov, int flags, const struct sockaddr *sa,
@@ -165,7 +165,7 @@ static COLD ssize_t opened(int fd, const struct msghdr *msg, int flags, uint32_t
     if (!caller_waits(fd)) return returned(-EINPROGRESS);
     if (!here()) return libc(sendmsg)(fd, &rest, flags);
     HookMove v = {fd, flags, &rest, 0, life, socket_deadline(fd, SO_SNDTIMEO), false};
-    long r = staying(core->move(&v));
+    long r = staying_until(v.deadline, core->move(&v));
     if (r != -ETIMEDOUT) return move_result(&v, r);
     return returned(timeout_as_again(r, v.deadline) == r ? r : -EINPROGRESS);
 }
@@ -232,7 +232,7 @@ static NOINLINE int accept_wait(int fd, struct sockaddr *sa, socklen_t *len, int
     if (!caller_waits(fd) || !here()) return accept_thread(fd, sa, len, flags, life);
     hint_settle(fd);
     int64_t deadline = socket_deadline(fd, SO_RCVTIMEO);
-    long r = staying(core->accept(fd, sa, len, flags, deadline, life));
+    long r = staying_until(deadline, core->accept(fd, sa, len, flags, deadline, life));
     return accepted(timeout_as_again(r, deadline), flags);
 }
 
@@ -240,6 +240,8 @@ static COLD int accept_on_again(int fd, struct sockaddr *sa, socklen_t *len, int
                                 uint32_t life) {
     if (!life_goes_on(fd, life)) return (int)returned(-EBADF);
     hot_slept(m, fd, DIR_READ);
+    if (handler_ended(socket_deadline(fd, SO_RCVTIMEO) == GORT_FOREVER))
+        return (int)returned(-EINTR);
     return accept_wait(fd, sa, len, flags, life);
 }
 

@@ -59,8 +59,9 @@ static NOINLINE ssize_t read_wait(int fd, FdKind kind, const struct iovec *iov, 
     int64_t deadline = kind == KIND_SOCKET ? socket_deadline(fd, SO_RCVTIMEO) : GORT_FOREVER;
     hint_settle(fd);
     if (unlikely(has_signals(fd))) return returned(staying(core->read_other(fd, iov, n, true)));
-    ssize_t r = n == 1 ? staying(gort_read_until(fd, iov->iov_base, iov->iov_len, deadline))
-                       : staying(gort_readv_until(fd, iov, n, deadline));
+    ssize_t r =
+        staying_until(deadline, n == 1 ? gort_read_until(fd, iov->iov_base, iov->iov_len, deadline)
+                                       : gort_readv_until(fd, iov, n, deadline));
     pipe_moved(fd, DIR_READ, r);
     return returned(timeout_as_again(r, deadline));
 }
@@ -78,6 +79,7 @@ ssize_t vector_on_thread(long nr, int fd, const struct iovec *iov, int n, uint32
 static COLD ssize_t read_resume(int fd, const struct iovec *iov, int n, uint32_t life) {
     FdKind kind = kind_look(fd, DIR_READ);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (handler_ended(true)) return returned(-EINTR);
     if (terminal_at(fd)) return terminal_read(fd, iov, n);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_readv, fd, iov, n, life);
     hint_settle(fd);
@@ -226,7 +228,7 @@ static NOINLINE ssize_t write_wait(int fd, FdKind kind, const struct iovec *iov,
     if (done == 0) hint_settle(fd);
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     HookMove v = {fd, -1, &msg, done, done > 0 ? life : 0, deadline, false};
-    long r = staying(core->move(&v));
+    long r = staying_until(deadline, core->move(&v));
     pipe_moved(fd, DIR_WRITE, r - (ssize_t)done);
     return move_result(&v, r);
 }
@@ -239,6 +241,7 @@ static COLD ssize_t write_resume(int fd, const struct iovec *iov, int n, uint32_
     bool pipe = is_pipe(fd);
     v.ended = kind == KIND_OTHER && is_eventfd(fd);
     if (!life_goes_on(fd, life)) return returned(-EBADF);
+    if (handler_ended(true)) return returned(-EINTR);
     if (kind == KIND_PLAIN || !here()) return vector_on_thread(SYS_writev, fd, iov, n, life);
     hint_settle(fd);
     long r = staying(pipe ? core->move(&v) : core->write_other(&v, false));

@@ -228,7 +228,6 @@ int waitq_acquire(void *object, try_fn *attempt, int reason, int64_t deadline) {
 }
 
 int waitq_acquire_once(void *object, try_fn *attempt, int reason, int64_t deadline) {
-    bool restarts = deadline == GORT_FOREVER;
     reason |= WAIT_ENDS;
-    return -staying_with(true, restarts, -waitq_attempts(object, attempt, reason, deadline));
+    return -staying_until(deadline, -waitq_attempts(object, attempt, reason, deadline));
 }

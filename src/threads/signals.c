@@ -375,6 +375,23 @@ bool thread_stay_over(long r, bool restarts) {
     return again && thread_stay(point);
 }
 
+/* ThreadSignals.ended: by handlers that have SA_RESTART, or not. */
+enum { NOT_ENDED, ENDED, BROKEN };
+
+/* The handler has interrupted a hot_call that gives EINTR. */
+static bool ends_call(Thread *t, void *context) {
+    M *m = load_rlx(&t->sig.body->worn);
+    return t->sig.calls == 0 && load_rlx(&m->hot_sp) == core->context_sp(context) &&
+           core->context_result(context) == -EINTR;
+}
+
+bool thread_call_ended(bool restarts) {
+    Thread *t = thread_me();
+    int how = t ? t->sig.ended : NOT_ENDED;
+    if (t) t->sig.ended = NOT_ENDED;
+    return how == BROKEN || (how == ENDED && !restarts);
+}
+
 typedef struct Blocking {
     long (*fn)(void *);
     void *arg;
@@ -495,6 +512,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     ucontext_t *uc = context;
     uint32_t calls = s->calls, point = load_rlx(&s->point);
     uint64_t kept = s->mask & sigs.kept; /* of which the kernel knows nothing */
+    bool ends = ends_call(t, context);
     timer_taken(info);
     uint64_t mask = sigs_lock();
     handler_mask_locked(t, mask | kept);
@@ -504,7 +522,9 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     /* in its own handler, too, the signal that preempts comes; a fault ends the process */
     sigs_unlock(kernel_part(mask) | (mask & SIGBIT(SIGSEGV)));
     signals_give_back(t);
-    s->breaks |= handler_call(signo, info, context);
+    bool breaks = handler_call(signo, info, context);
+    s->breaks |= breaks;
+    if (ends) s->ended = breaks ? BROKEN : ENDED;
     sigs_lock();
     __builtin_memcpy(&mask, &uc->uc_sigmask, sizeof mask);
     handler_mask_locked(t, mask | kept);

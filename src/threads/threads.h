@@ -39,6 +39,7 @@ typedef struct ThreadSignals {
     uint32_t calls;   /* 1: in a call that waits; what comes is deferred to its end */
     uint32_t handled; /* how often a handler ran */
     bool breaks;      /* one without SA_RESTART has */
+    int ended;        /* by a handler: a call that was made as it is. How: signals.c */
     uint64_t sent;    /* to itself, and has not come yet */
     uint64_t refused; /* the kernel has no room for these: a nudge's handler takes them */
     /* sigs.lock: */

@@ -14,7 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SIGNALS 30
@@ -23,6 +25,7 @@ static int pipes[2];
 static int sleeper; /* atomic: the thread in the call, 0: none */
 static int sent;
 static int queue;
+static int timed[2]; /* sockets; the first has a timeout, with which SA_RESTART does nothing */
 static struct {
     long type;
     char text[1];
@@ -49,6 +52,7 @@ static void *pesters(void *unused) {
     }
     CHECK_EQ(write(pipes[1], "x", 1), 1);
     if (queue > 0) CHECK_EQ(msgsnd(queue, &letter, 1, 0), 0);
+    if (timed[1] > 0) CHECK_EQ(write(timed[1], "x", 1), 1);
     return NULL;
 }
 
@@ -105,6 +109,24 @@ static void epolls_masked(void) {
     close(ep);
 }
 
+static void reads_timed(void) {
+    char c = 0;
+    CHECK_EQ(read(timed[0], &c, 1), 1);
+    CHECK_EQ(c, 'x');
+}
+
+static void reads_timed_stream(void) {
+    FILE *f = fdopen(dup(timed[0]), "r");
+    CHECK_EQ(fgetc(f), 'x');
+    fclose(f);
+}
+
+static void receives_timed(void) {
+    char c = 0;
+    CHECK_EQ(recv(timed[0], &c, 1, 0), 1);
+    CHECK_EQ(c, 'x');
+}
+
 static void receives(void) { CHECK_EQ(msgrcv(queue, &letter, 1, 0, 0), 1); }
 
 static void sleeps(void) {
@@ -144,6 +166,16 @@ static int body(int argc, char **argv) {
     pestered(epolls_masked);
     CHECK_EQ(sent, SIGNALS);
     pestered(sleeps);
+    struct timeval long_time = {.tv_sec = 1000};
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, timed), 0);
+    CHECK_EQ(setsockopt(timed[0], SOL_SOCKET, SO_RCVTIMEO, &long_time, sizeof long_time), 0);
+    pestered(reads_timed);
+    CHECK_EQ(sent, SIGNALS);
+    pestered(reads_timed_stream);
+    CHECK_EQ(sent, SIGNALS);
+    pestered(receives_timed);
+    CHECK_EQ(sent, SIGNALS);
+    timed[1] = 0;
     queue = msgget(IPC_PRIVATE, 0600);
     if (queue < 0) return 0; /* a kernel without them */
     if (queue == 0) queue = msgget(IPC_PRIVATE, 0600);

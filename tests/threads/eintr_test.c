@@ -2,17 +2,25 @@
  * */
 #include "threads_test.h"
 
+#include <linux/futex.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 static int hits; /* atomic */
 static pthread_t waiter;
 static int pipes[2], sockets[2], epoll;
+static int timed[2], listener;                            /* with timeouts of their own */
+static struct sockaddr_un full = {.sun_family = AF_UNIX}; /* takes no more connections */
 static sem_t sem;
 
 static void on_signal(int signo) { __atomic_add_fetch(&hits, 1, __ATOMIC_SEQ_CST); }
@@ -90,6 +98,76 @@ static int by_waitpid(void) {
     return ok;
 }
 
+/* A socket that has a timeout, and a futex: the kernel does not restart them then. */
+static int by_timed_read(void) {
+    char c;
+    return ended(read(timed[0], &c, 1));
+}
+static int by_timed_readv(void) {
+    char c[2];
+    struct iovec iov[2] = {{c, 1}, {c + 1, 1}};
+    return ended(readv(timed[0], iov, 2));
+}
+static int by_timed_recv(void) {
+    char c;
+    return ended(recv(timed[0], &c, 1, 0));
+}
+static int by_timed_recvmsg(void) {
+    char c;
+    struct iovec iov = {&c, 1};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    return ended(recvmsg(timed[0], &msg, 0));
+}
+static void fill(int fd) {
+    char some[4096] = {0};
+    while (send(fd, some, sizeof some, MSG_DONTWAIT) > 0) {}
+    while (send(fd, some, 1, MSG_DONTWAIT) > 0) {}
+}
+static int by_timed_write(void) {
+    fill(timed[0]);
+    return ended(write(timed[0], "x", 1));
+}
+static int by_timed_send(void) {
+    fill(timed[0]);
+    return ended(send(timed[0], "x", 1, 0));
+}
+static int by_timed_sendmsg(void) {
+    struct iovec iov = {"x", 1};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    fill(timed[0]);
+    return ended(sendmsg(timed[0], &msg, 0));
+}
+static int by_timed_accept(void) { return ended(accept(listener, NULL, NULL)); }
+static void has_timeouts(int fd) {
+    struct timeval tv = {.tv_sec = 100};
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv) == 0);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof tv) == 0);
+}
+static int by_timed_connect(void) {
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    has_timeouts(fd);
+    int ok = ended(connect(fd, (struct sockaddr *)&full, sizeof full));
+    close(fd);
+    return ok;
+}
+static int by_timed_futex(void) {
+    static int word;
+    struct timespec ts = {100, 0};
+    return ended(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0));
+}
+static void make_timed(void) {
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    int to = socket(AF_UNIX, SOCK_STREAM, 0), one = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, timed) == 0);
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(listener, (struct sockaddr *)&any, sizeof any) == 0 && listen(listener, 1) == 0);
+    has_timeouts(timed[0]);
+    has_timeouts(listener);
+    sprintf(full.sun_path + 1, "gort-eintr-%d", (int)getpid()); /* of no file */
+    CHECK(bind(to, (struct sockaddr *)&full, sizeof full) == 0 && listen(to, 0) == 0);
+    CHECK(connect(one, (struct sockaddr *)&full, sizeof full) == 0);
+}
+
 /* always: SA_RESTART or not */
 static const struct Wait {
     const char *name;
@@ -110,6 +188,16 @@ static const struct Wait {
     {"pselect", by_pselect, true},
     {"epoll_pwait", by_epoll_pwait, true},
     {"pause", by_pause, true},
+    {"read with a timeout", by_timed_read, true},
+    {"readv with a timeout", by_timed_readv, true},
+    {"recv with a timeout", by_timed_recv, true},
+    {"recvmsg with a timeout", by_timed_recvmsg, true},
+    {"write with a timeout", by_timed_write, true},
+    {"send with a timeout", by_timed_send, true},
+    {"sendmsg with a timeout", by_timed_sendmsg, true},
+    {"accept with a timeout", by_timed_accept, true},
+    {"connect with a timeout", by_timed_connect, true},
+    {"futex with a timeout", by_timed_futex, true},
 };
 enum { WAITS = sizeof waits / sizeof waits[0] };
 
@@ -184,6 +272,7 @@ int main(void) {
     CHECK((epoll = epoll_create1(0)) >= 0);
     CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event) == 0);
     sem_init(&sem, 0, 0);
+    make_timed();
     for (int round = 0; round < 6; round++)
         for (int i = 0; i < WAITS; i++) {
             handle(waits[i].always && round % 2 ? SA_RESTART : 0);

@@ -25,11 +25,18 @@ static long goes_on_at(long at) {
     return r[REG_RIP] - (greg_t)code;
 }
 
-/* mov $SYS_read, %eax; syscall */
+/* mov $SYS_poll, %eax; syscall */
 static void put_call(long at, bool with_number) {
-    static const unsigned char call[] = {0xb8, SYS_read, 0, 0, 0, 0x0f, 0x05};
+    static const unsigned char call[] = {0xb8, SYS_poll, 0, 0, 0, 0x0f, 0x05};
     memset(code, 0x90, 4096);
     memcpy(code + at, with_number ? call : call + 5, with_number ? 7 : 2);
+}
+
+/* prefix; xor %eax, %eax; mov 8(%rsp), %rdi; syscall */
+static void put_read(long at, unsigned char prefix) {
+    const unsigned char call[] = {prefix, 0x31, 0xc0, 0x48, 0x8b, 0x7c, 0x24, 8, 0x0f, 0x05};
+    memset(code, 0x90, 4096);
+    memcpy(code + at, call, sizeof call);
 }
 
 int main(void) {
@@ -42,6 +49,10 @@ int main(void) {
         CHECK_EQ(goes_on_at(at + 7), at);
         put_call(at, false);
         CHECK_EQ(goes_on_at(at + 2), at + 2); /* nobody knows its number */
+        put_read(at, 0x90);
+        CHECK_EQ(goes_on_at(at + 10), at + 1); /* its number is 0 */
+        put_read(at, 0x45);
+        CHECK_EQ(goes_on_at(at + 10), at + 10); /* xor %r8d, %r8d */
     }
     put_call(4096 - 7, true);
     CHECK_EQ(goes_on_at(4096), 4096 - 7);

@@ -18,3 +18,4 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
 
 uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.pc; }
 uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.sp; }
+long arch_context_result(void *uc) { return (long)((ucontext_t *)uc)->uc_mcontext.regs[0]; }

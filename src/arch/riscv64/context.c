@@ -21,3 +21,4 @@ void *arch_first_frame(void *top, void (*entry)(void *), void *arg) {
 /* A context's registers are numbered as the processor's, with the pc in the place of x0. */
 uintptr_t arch_context_pc(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.__gregs[0]; }
 uintptr_t arch_context_sp(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.__gregs[2]; }
+long arch_context_result(void *uc) { return (long)((ucontext_t *)uc)->uc_mcontext.__gregs[10]; }

@@ -29,3 +29,4 @@ uintptr_t arch_context_pc(void *uc) {
 uintptr_t arch_context_sp(void *uc) {
     return (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP];
 }
+long arch_context_result(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.gregs[REG_RAX]; }

@@ -18,11 +18,26 @@ static int load_length(const unsigned char *at) {
     return from_stack && !into_rax ? rex + 4 : 0;
 }
 
-/* `mov $nr, %eax` (not r8d: no REX.B), and up to `call` only loads from the stack. */
-static bool loads_number(const unsigned char *at, const unsigned char *call) {
-    if (at[0] != 0xb8 || (at[-1] & 0xf1) == 0x41 || at[3] != 0 || at[4] != 0) return false;
-    int n = 1;
-    for (at += 5; at < call && n > 0; at += n) n = load_length(at);
+/* A REX prefix with one of the bits: the instruction behind it is about r8 to r15. */
+#define REX_R 4
+#define REX_B 1
+static bool is_rex(unsigned char byte, int bits) {
+    return (byte & 0xf0) == 0x40 && (byte & bits) != 0;
+}
+
+/* `mov $nr, %eax`; for read(2), whose number is 0, `xor %eax, %eax`. The length; 0: neither. */
+static int number_length(const unsigned char *at, int *nr) {
+    bool mov = at[0] == 0xb8 && !is_rex(at[-1], REX_B) && at[3] == 0 && at[4] == 0;
+    bool clears = at[0] == 0x31 && !is_rex(at[-1], REX_B | REX_R) && at[1] == 0xc0;
+    *nr = 0;
+    if (mov) memcpy(nr, at + 1, sizeof *nr);
+    return mov ? 5 : clears ? 2 : 0;
+}
+
+/* One of these, and up to `call` only loads from the stack. */
+static bool loads_number(const unsigned char *at, const unsigned char *call, int *nr) {
+    int n = number_length(at, nr);
+    while (n > 0 && (at += n) < call) n = load_length(at);
     return at == call;
 }
 
@@ -65,12 +80,11 @@ void arch_repair_eintr(void *uc) {
     greg_t *r = ((ucontext_t *)uc)->uc_mcontext.gregs;
     unsigned char code[CODE_MOST];
     if (r[REG_RAX] != -EINTR || !copy_code(code, (uintptr_t)r[REG_RIP])) return;
-    const unsigned char *call = code + CODE_MOST - 2, *at = call - 5;
-    if (call[0] != 0x0f || call[1] != 0x05) return; /* syscall */
-    while (!loads_number(at, call))
-        if (--at < call - 5 - LOADS_MOST) return;
+    const unsigned char *call = code + CODE_MOST - 2, *at = call - 2;
     int nr;
-    memcpy(&nr, at + 1, sizeof nr);
+    if (call[0] != 0x0f || call[1] != 0x05) return; /* syscall */
+    while (!loads_number(at, call, &nr))
+        if (--at < call - 5 - LOADS_MOST) return;
     /* close: the number may already be reused */
     if (nr == SYS_close || handler_returned(r)) return;
     r[REG_RIP] -= code + CODE_MOST - at;
