@@ -8,8 +8,8 @@
  *   C1  pthread_cancel(t): t->cancelled; then t is woken as by a signal (signals.c). A wait of t
  *       ends only if the call is a cancellation point (`point`).
  *   C2  t, outside of the runtime, sends itself SIGCANCEL, as it does with signals, and on_cancel
- *       calls libc's pthread_cancel(pthread_self()). With the asynchronous type, which libc also
- *       sets while it blocks in the kernel at a cancellation point, that unwinds at once.
+ *       tells libc (cancel_tell). With the asynchronous type, which libc also sets while it blocks
+ *       in the kernel at a cancellation point, that unwinds at once.
  *   C3  Else libc has a note (`noted`), and acts at the next cancellation point: t is `alone` from
  *       now on (body_alone). To the hook it is a thread that runs no goroutines, so that each
  *       function that it calls is libc's, which looks. This costs the others nothing. A call that
@@ -28,12 +28,18 @@ bool cancel_due(Thread *t) {
     return load_rlx(&t->sig.cancelled) && !load_rlx(&t->sig.shut) && !t->sig.noted;
 }
 
+/* In glibc 2.36 a thread that cancels itself with the asynchronous type unwinds before it has the
+ * note, and the first stdio in a cleanup handler waits for that without end. Disabled, it only gets
+ * the note, and libc looks when it enables. Where libc itself has disabled it, it stays so. */
 void cancel_tell(Thread *t) {
     uint32_t calls = t->sig.calls;
+    int state;
     t->sig.noted = true;
     t->sig.calls = 0;
     core->body_alone(t->gp, true);
-    libc(pthread_cancel)(pthread_self()); /* may not return */
+    libc(pthread_setcancelstate)(PTHREAD_CANCEL_DISABLE, &state);
+    libc(pthread_cancel)(pthread_self());
+    libc(pthread_setcancelstate)(state, NULL); /* may not return */
     t->sig.calls = calls;
 }
 

@@ -116,10 +116,11 @@ static void await_ends(Thread *t) {
     signals_give_back(t);
 }
 
-/* A handler that has interrupted a call which blocks its kernel thread waits there. */
+/* A handler that has interrupted a call which blocks its kernel thread waits there. A thread
+ * that is alone (cancel.c) does so, too: its signals come here, and libc would ask the kernel. */
 static bool is_blocking(const Thread *t) {
     M *m = load_rlx(&t->sig.body->worn);
-    return m && m->curg && load_rlx(&m->curg->status) == G_SYSCALL;
+    return m && m->curg && (load_rlx(&m->curg->status) == G_SYSCALL || t->sig.body->alone);
 }
 
 /* Who has a signal for t sets `cause`, then nudges the kernel thread. A nudge from before the mask
