@@ -72,7 +72,7 @@ void catcher_settle(uint64_t set) {}
 void catcher_cancel(void) {}
 bool timer_thread(const siginfo_t *info, Thread **t) { return false; }
 bool timer_thread_locked(const siginfo_t *info, Thread **t) { return false; }
-bool timer_overruns_locked(Thread *t, const siginfo_t *info) { return false; }
+bool timer_overruns_locked(SignalQueue *q, const siginfo_t *info) { return false; }
 void timers_end_locked(Thread *t) {}
 long errno_failed(long r) { wrong("a call that fails"); }
 
