@@ -283,8 +283,10 @@ struct M {
     bool soft_last;   /* the last round was its list's: the queues are next */
     /* sched.lock: the P was sent along with the first of the list, in the middle of a slice */
     bool soft_inherit;
-    M *all;                    /* list of all M records, append-only */
-    uint32_t alive;            /* atomic: the record is in use by a thread */
+    M *all;         /* list of all M records, append-only */
+    uint32_t alive; /* atomic: the record is in use by a thread */
+    /* atomic: 1: a plain thread that may wake a goroutine, and whose end we see (deadlock.c) */
+    uint32_t outsider;
     void *stack_lo, *stack_hi; /* g0, for backtraces and sanitizers */
     void *altstack;
     void *context;     /* in the handler: the interrupted registers, for backtraces */
@@ -423,11 +425,10 @@ typedef struct Sched {
     uint32_t procs;        /* Ps in use */
     /* Gs in announced blocking calls, until they have a P or a queue again */
     uint32_t in_syscall;
-    uint32_t taken;         /* Ms whose P was retaken and that have not come back */
-    uint32_t soft_waiting;  /* Gs on the lists of their home Ms (preferred.c) */
-    uint32_t plain_threads; /* plain threads that have ever called in */
-    uint32_t busy;          /* a gort_main is under way */
-    uint32_t running;       /* 1 between the start and the end of a runtime */
+    uint32_t taken;        /* Ms whose P was retaken and that have not come back */
+    uint32_t soft_waiting; /* Gs on the lists of their home Ms (preferred.c) */
+    uint32_t busy;         /* a gort_main is under way */
+    uint32_t running;      /* 1 between the start and the end of a runtime */
     uint32_t epoch;
     /* ids that earlier runs have given: where the hook's marks begin in this one
      * (hook/hook_internal.h) */

@@ -127,14 +127,6 @@ static void forget_the_gone(M *self) {
             m_count_out(m);
 }
 
-static void count_plain_threads(void) {
-    uint32_t n = 0;
-    for (M *m = load_acq(&sched.all_ms); m; m = m->all)
-        n += load_acq(&m->alive) && m->plain && m->pseudo && m != getm() &&
-             !(m->pseudo->flags & GF_SYSTEM);
-    store_rlx(&sched.plain_threads, n);
-}
-
 /* A thread that was left behind ends at any time, and counts itself out of the runtime that it
  * belongs to (thread_main): so the epoch and the count change together. */
 static void reset_queues(void) {
@@ -463,7 +455,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
     if (r == 0) r = start();
     if (r == 0) {
         gort_attr attr = {.stack_size = MAIN_STACK + LAST_STEPS};
-        count_plain_threads();
+        uint32_t outsider = xchg_seq(&m->outsider, 0); /* it only waits */
         add_seq(&sched.in_syscall, 1); /* goroutine 1 is on its way: no deadlock (deadlock.c) */
         /* before any P can be taken: a new thread asks for it (m.c) */
         store_seq(&sched.running, 1);
@@ -473,7 +465,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         r = run.first ? go_on_body(m, run.first, "main", main_goroutine, NULL, (uintptr_t)fn + 1)
                       : go_start(m, &attr, main_goroutine, NULL, NULL, 0, (uintptr_t)fn + 1);
         sched.main_by = NULL;
-        sub_seq(&sched.in_syscall, 1);
+        sysmon_uncount(&sched.in_syscall, 1);
         if (r == 0) {
             inspection->started();
             note_sleep(&run.done);
@@ -484,6 +476,7 @@ EXPORT int gort_main(int (*fn)(int argc, char **argv), int argc, char **argv) {
         }
         stop(m);
         await_threads();
+        store_rlx(&m->outsider, outsider);
         inspection->stopped();
     }
     inspection->end();

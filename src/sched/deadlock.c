@@ -10,7 +10,8 @@
  *   descriptors     sched.poll_waiters: down only once its Gs are ready
  *   timers          heaps: a timer leaves one only to run, on an M that holds a P
  *   signals         sched.signal_channels
- *   plain threads   none has called in; all threads are ours, but for gort_main's caller
+ *   plain threads   none that has called in is there (M.outsider); all threads are ours, but for
+ *                   gort_main's caller
  *   left behind     no thread of an earlier runtime is left: its function may do all that a plain
  *                   thread does, and the counts above began anew with this runtime
  *
@@ -60,16 +61,23 @@ static bool queued(void) {
     return global_count() != 0;
 }
 
+bool outsider_there(void) {
+    for (M *m = load_acq(&sched.all_ms); m; m = m->all) /* pairs with m_record */
+        if (load_acq(&m->alive) && load_acq(&m->outsider)) return true;
+    return false;
+}
+
 /* Looks in the order of the list: a G that moves on is seen at its old place or its new one. */
 static int what_can_wake(void) {
+    bool lasts = outsider_there(); /* what one that has gone did is seen below */
     lock(&sched.lock, RANK_SCHED);
     bool moves = !sched.running || load_rlx(&sched.npidle) != load_rlx(&sched.procs) ||
                  load_rlx(&sched.stop_waiting) || global_count() != 0 || maker_has_pending();
-    bool lasts = load_acq(&sched.in_syscall) != 0;
+    lasts |= load_acq(&sched.in_syscall) != 0;
     moves |= load_acq(&sched.taken) != 0 || load_acq(&sched.soft_waiting) != 0;
     lasts |= load_acq(&sched.poll_waiters) != 0 || load_rlx(&sched.signal_channels) != 0;
     moves |= load_rlx(&sched.spinning) != 0;
-    lasts |= load_rlx(&sched.plain_threads) != 0 || armed() || upstairs.clock_armed();
+    lasts |= armed() || upstairs.clock_armed();
     moves |= queued();
     unlock(&sched.lock);
     return lasts ? LASTS : moves ? MOVES : NOTHING;

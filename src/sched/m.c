@@ -87,6 +87,7 @@ M *m_record(void) {
         memset(m, 0, offsetof(M, all));
         m->all = all;
         m->altstack = alt;
+        store_rlx(&m->outsider, 0);
         m->context = NULL;
         m->pseudo = NULL;
         m->seen_cpu = m->seen_at = m->asked_cpu = m->hot_cpu = m->chances = 0;
@@ -289,6 +290,11 @@ int m_spawn(M *m) {
 
 /* ---- plain threads -------------------------------------------------------------------------- */
 
+/* It wakes no goroutine any more, or is not to count. In a section. */
+static void no_outsider(M *m) {
+    if (!in_forked_child()) sysmon_uncount(&m->outsider, load_rlx(&m->outsider));
+}
+
 /* The key's destructor. A thread of the runtime that ends in order has cleared the key before. One
  * that comes here would take its P along, and all others would wait for it. */
 static void thread_ends(void *arg) {
@@ -304,6 +310,7 @@ static void thread_ends(void *arg) {
     if (gp->odd & ODD_USES) upstairs.use_ends(gp);
     store_rlx(&gp->status, G_DEAD);
     g_free(m, gp);
+    no_outsider(m);
     m->locks--;
     tls_m = NULL;
     m_record_free(m);
@@ -365,7 +372,7 @@ NOINLINE M *m_adopt(void) {
 void m_is_ours(void) {
     M *m = enter();
     m->curg->flags |= GF_SYSTEM;
-    sysmon_uncount(&sched.plain_threads, 1);
+    no_outsider(m);
     leave(m);
 }
 
@@ -389,8 +396,8 @@ static M *adopt(void) {
     m->locks = 0;
     know_thread(m);
     watch_end(m);
+    store_rlx(&m->outsider, sees_ends); /* else it counts as one that never called in */
     store_rel(&m->alive, 1);
-    add_rlx(&sched.plain_threads, 1);
     return m;
 }
 

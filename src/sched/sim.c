@@ -35,6 +35,7 @@
  */
 #include "sched/sim.h"
 #include "sched/body.h"
+#include "sched/deadlock.h"
 #include "sched/describe.h"
 #include "base/env.h"
 #include "sched/globalq.h"
@@ -290,8 +291,7 @@ G *sim_pick(M *m) {
 
 static bool something_outside(void) {
     return load_rlx(&sched.poll_waiters) != 0 || load_acq(&sched.in_syscall) != 0 ||
-           load_rlx(&sched.taken) != 0 || load_rlx(&sched.plain_threads) != 0 ||
-           load_rlx(&sched.signal_channels) != 0;
+           load_rlx(&sched.taken) != 0 || outsider_there() || load_rlx(&sched.signal_channels) != 0;
 }
 
 bool sim_idle(M *m) {

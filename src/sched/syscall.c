@@ -18,6 +18,7 @@
 #include "sched/retake.h"
 #include "base/san.h"
 #include "sched/sched.h"
+#include "sched/sysmon.h"
 #include "mem/stack.h"
 #include "sched/trace.h"
 #include "sched/wake.h"
@@ -31,7 +32,7 @@ static void queue_returned(M *m, void *arg) {
     Return r = *(Return *)arg; /* a copy: arg is on gp's stack, and gp may run right after this */
     store_rlx(&r.gp->status, G_RUNNABLE);
     global_put(r.gp);
-    sub_seq(r.counter, 1);
+    sysmon_uncount(r.counter, 1); /* gp may have run, and blocked, meanwhile */
     wake_after_submit(m);
 }
 

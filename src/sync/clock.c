@@ -17,6 +17,7 @@
  * most children call execve.)
  */
 #include "sync/clock.h"
+#include "sched/sysmon.h"
 #include "sched/goexit.h"
 #include "sync/free_later.h"
 #include "sync/ownthread.h"
@@ -27,9 +28,10 @@ static struct {
     bool running;      /* the thread is there, or about to be */
     bool starting;     /* it is being started, and may fail */
     bool prepared;     /* atomic */
+    uint32_t calling;  /* atomic: the thread calls what was due */
     uint32_t changes;  /* atomic: the futex */
     uint32_t attempts; /* atomic: attempts to start it that are over; a futex too */
-} clock_;
+} clock_ = {.heap.first = GORT_FOREVER};
 bool clock_orphaned;
 
 bool clock_prepare(void) {
@@ -72,18 +74,24 @@ static bool call_due(void) {
     void *arg;
     uint32_t seq;
     M *m = enter();
+    store_seq(&clock_.calling, 1); /* until what it wakes is queued: the heap may be empty now */
     bool due = timer_take(&clock_.heap, os_now(), &fn, &arg, &seq);
     leave(m);
     if (due) fn(m, arg, seq);
+    m = enter();
+    sysmon_uncount(&clock_.calling, 1);
+    leave(m);
     return due;
 }
 
 bool clock_armed(void) {
-    return load_rlx(&clock_.heap.count) != 0 && load_rlx(&clock_.heap.first) < NEVER;
+    const TimerHeap *h = &clock_.heap;
+    return load_acq(&h->first) < NEVER || load_acq(&clock_.calling) != 0; /* as it moves */
 }
 
 void clock_in_child(void) {
     clock_.running = clock_.starting = false;
+    store_rlx(&clock_.calling, 0);
     store_rlx(&clock_orphaned, clock_.heap.count != 0);
 }
 

@@ -88,7 +88,7 @@ static void looks(void) { MUST(load_rlx(&wearer.attn) & ATTN_SIGNAL); }
 
 static void cancels(void) { cancel_other(&thread, &waker); }
 static void begins_call(void) { thread_stay(true); }
-static void ends_call(void) { MUST(thread.sig.noted || thread.sig.cause == -EINTR); }
+static void call_is_over(void) { MUST(thread.sig.noted || thread.sig.cause == -EINTR); }
 
 static void enables(void) { pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL); }
 static void knows(void) { MUST(thread.sig.noted || body.attention != 0); }
@@ -99,7 +99,7 @@ static const struct Scene {
     bool shut;
 } scenes[] = {
     {"a signal, and its thread is put on", posts, puts_on, looks, false},
-    {"a cancel, and a cancellation point begins", cancels, begins_call, ends_call, false},
+    {"a cancel, and a cancellation point begins", cancels, begins_call, call_is_over, false},
     {"a cancel, and cancellation is enabled", cancels, enables, knows, true},
 };
 static const struct Scene *scene;

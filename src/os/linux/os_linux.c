@@ -373,11 +373,15 @@ long os_thread_sleeps_in(int tid) {
     return *s >= '0' && *s <= '9' ? parse_long(&s) : -1;
 }
 
+/* Of a stat file; 0: none. */
+static char stat_state(const char *text) {
+    const char *paren = strrchr(text, ')'); /* the name may hold anything */
+    return paren && paren[1] == ' ' ? paren[2] : 0;
+}
+
 char os_thread_state(int tid) {
     char text[256];
-    if (!read_stat(tid, text, sizeof text)) return 0;
-    char *paren = strrchr(text, ')'); /* the name may hold anything */
-    return paren && paren[1] == ' ' ? paren[2] : 0;
+    return read_stat(tid, text, sizeof text) ? stat_state(text) : 0;
 }
 
 /* Field n of a stat file; -1: none. */
@@ -404,7 +408,8 @@ static int count_links(void) {
 int os_thread_count(void) {
     char text[2048];
     if (read_small("/proc/self/stat", text, sizeof text) <= 0) return count_links();
-    return (int)stat_field(text, 20);
+    bool first_ended = stat_state(text) == 'Z'; /* counted until the last has ended */
+    return (int)stat_field(text, 20) - first_ended;
 }
 
 #define PF_IO_WORKER 0x10
