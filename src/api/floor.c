@@ -9,17 +9,9 @@
 #include "sync/houselock.h"
 #include "sync/sema.h"
 
-/* Newer hooks without a function are of waits that a handler has interrupted, in which the
- * unwinding began: what they hold is given back as by the end of a runtime. */
 static void unwound(G *gp) {
-    ExitHook *h;
-    while ((h = gp->spare)->fn == NULL) {
-        M *m = enter();
-        exit_hook_alive(gp, h);
-        exit_hook_pop(gp, h);
-        if (h->abandon) h->abandon(h);
-        leave(m);
-    }
+    exit_hooks_unwound(gp);
+    ExitHook *h = gp->spare;
     exit_hook_alive(gp, h);
     h->fn(h);
 }

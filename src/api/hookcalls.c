@@ -220,6 +220,7 @@ EXPORT const HookCore *gort_hook_core(void) {
         .sim_elapsed = sim_elapsed,
         .guarded = arch_call_guarded,
         .jumped = exit_hook_jumped,
+        .hooks_unwound = exit_hooks_unwound,
         .stay_begin = soft_begin,
         .stay_end = soft_end,
         .attach = hook_attach,

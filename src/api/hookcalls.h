@@ -47,6 +47,7 @@ typedef struct HookCore {
     int64_t (*sim_elapsed)(void);  /* virtual time since the beginning */
     long (*guarded)(long (*fn)(void *), void *arg); /* goexit.h */
     void (*jumped)(void);                           /* likewise */
+    void (*hooks_unwound)(G *gp);                   /* exit_hooks_unwound */
 
     /* On a goroutine, before any other call into gort: between the two it comes back to this thread
      * (preferred.c). True: this call began it, and has to end it. */

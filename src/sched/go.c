@@ -144,6 +144,16 @@ NORETURN void exit_hook_jumped(void) {
           "has to return, throw or call gort_exit");
 }
 
+void exit_hooks_unwound(G *gp) {
+    for (ExitHook *h; (h = gp->spare) != NULL && h->fn == NULL;) {
+        M *m = enter();
+        exit_hook_alive(gp, h);
+        exit_hook_pop(gp, h);
+        if (h->abandon) h->abandon(h);
+        leave(m);
+    }
+}
+
 INLINE void mark_dead(M *m, G *gp) {
     trace_end(m, gp);
     store_rlx(&gp->status, G_DEAD);

@@ -89,6 +89,10 @@ INLINE void exit_hooks_run(G *gp) {
     }
 }
 
+/* Unwinding began in a handler that has interrupted waits: their hooks, which have no function, are
+ * the newest. What they hold is given back as by the end of a runtime. Outside of a section. */
+void exit_hooks_unwound(G *gp);
+
 /* The hook's thread-specific values of a goroutine end before its waiters hear of its end. Outside
  * of a section; destructors run, and may block. */
 extern void (*values_end)(void);          /* libgort-hook.so's; never called without it */

@@ -325,9 +325,15 @@ bool thread_interrupted(void) {
     return t && load_rlx(&t->sig.cause) != 0; /* a hint: the next wait looks (ender_arm) */
 }
 
+static void wait_unwound(void *t) { core->hooks_unwound(((Thread *)t)->gp); }
+
+/* As a rule in a wait, whose exit hook is in its frame. */
 void thread_attend(void) {
     Thread *t = thread_me();
-    if (t && load_rlx(&t->sig.body->attention)) signals_deliver(t);
+    if (t == NULL || !load_rlx(&t->sig.body->attention)) return;
+    pthread_cleanup_push(wait_unwound, t);
+    signals_deliver(t);
+    pthread_cleanup_pop(0);
 }
 
 /* ---- calls that wait ------------------------------------------------------------------------- */

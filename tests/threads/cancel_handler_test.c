@@ -1,5 +1,6 @@
-/* A handler that waits, over a wait for a condition, is cancelled there: the thread's cleanup
- * handler finds the mutex locked, as libc's wait leaves it. */
+/* A handler that waits is cancelled there, over a wait of its thread's. For a condition: the
+ * thread's cleanup handler finds the mutex locked, as libc's wait leaves it. At a barrier: the
+ * thread ends. */
 #include "threads_test.h"
 
 #include <signal.h>
@@ -24,6 +25,26 @@ static void *waits(void *arg) {
     pthread_cleanup_pop(0);
     return NULL;
 }
+static void *meets(void *arg) {
+    pthread_barrier_t *barrier = arg;
+    __atomic_store_n(&begun, 1, __ATOMIC_SEQ_CST);
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+static void cancel_meeting(void) {
+    pthread_barrier_t barrier; /* afterwards libc's waits for the one that has gone */
+    pthread_t thread;
+    void *value;
+    begun = inside = 0;
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    CHECK(pthread_create(&thread, NULL, meets, &barrier) == 0);
+    wait_until(__atomic_load_n(&begun, __ATOMIC_SEQ_CST));
+    usleep(1000); /* it waits, as a rule */
+    CHECK(pthread_kill(thread, SIGUSR1) == 0);
+    wait_until(__atomic_load_n(&inside, __ATOMIC_SEQ_CST));
+    CHECK(pthread_cancel(thread) == 0);
+    CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED);
+}
 
 int main(void) {
     enum { ROUNDS = 20 };
@@ -46,6 +67,7 @@ int main(void) {
         CHECK(pthread_cancel(thread) == 0);
         CHECK(pthread_join(thread, &value) == 0 && value == PTHREAD_CANCELED);
         CHECK(__atomic_load_n(&unlocked, __ATOMIC_SEQ_CST) == round);
+        cancel_meeting();
     }
     return 0;
 }
