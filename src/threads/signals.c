@@ -512,6 +512,12 @@ static void handler_mask_locked(Thread *t, uint64_t mask) {
     store_rlx(&load_rlx(&t->sig.body->worn)->sigmask, part);
 }
 
+/* The note of a call that is made as it is (hook/optimistic.c) is in the M, and the handler may go
+ * on with another: the kernel is not to make the call again. It goes on as a goroutine's. */
+static void hot_call_ends(M *m, void *context) {
+    if (load_rlx(&m->hot_sp) == core->context_sp(context)) core->end_call(context);
+}
+
 void signal_runs(int signo, siginfo_t *info, void *context) {
     Thread *t = thread_me();
     ThreadSignals *s = &t->sig;
@@ -521,6 +527,7 @@ void signal_runs(int signo, siginfo_t *info, void *context) {
     bool ends = ends_call(t, context);
     timer_taken(info);
     uint64_t mask = sigs_lock();
+    hot_call_ends(load_rlx(&s->body->worn), context);
     handler_mask_locked(t, mask | kept);
     s->calls = 0;
     store_rlx(&s->point, 0);
