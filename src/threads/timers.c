@@ -81,8 +81,22 @@ void timers_end_locked(Thread *t) {
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* n serves where the number is new. */
-static void note_timer(Noted *n, int timer, Thread *t) {
+/* threads.lock. */
+static Thread *thread_told_locked(int tid) {
+    Thread *own = thread_me();
+    return own && own->tid == tid ? own : thread_by_tid(tid);
+}
+static bool tells_thread(const struct sigevent *event) {
+    M *m = threads_lock();
+    bool told = thread_told_locked(event->_sigev_un._tid) != NULL;
+    threads_unlock(m);
+    return told;
+}
+
+/* n serves where the number is new. The thread may have ended meanwhile. */
+static void note_timer(Noted *n, int timer, int tid) {
+    M *m = threads_lock();
+    Thread *t = thread_told_locked(tid);
     uint64_t old = sigs_lock();
     Noted **at = noted_at(timer), *unused = *at ? n : NULL;
     if (*at == NULL) {
@@ -92,31 +106,21 @@ static void note_timer(Noted *n, int timer, Thread *t) {
     }
     (*at)->deleted = false;
     (*at)->overrun = 0;
-    (*at)->thread = t->sig.listed ? t : NULL;
+    (*at)->thread = t && t->sig.listed ? t : NULL;
     sigs_unlock(old);
+    threads_unlock(m);
     if (unused) gort_free(unused);
 }
 
-static int timer_for_thread(Thread *t, clockid_t clock, const struct sigevent *event,
-                            timer_t *timer) {
+static int timer_for_thread(clockid_t clock, const struct sigevent *event, timer_t *timer) {
     struct sigevent with = *event;
     Noted *n = gort_alloc(sizeof *n);
     if (n == NULL) return (int)returned(-EAGAIN);
     with.sigev_notify = SIGEV_SIGNAL;
     int r = libc(timer_create)(clock, &with, timer);
-    if (r == 0) note_timer(n, (int)(intptr_t)*timer, t);
+    if (r == 0) note_timer(n, (int)(intptr_t)*timer, event->_sigev_un._tid);
     else gort_free(n);
     return r;
-}
-
-static Thread *thread_told(const struct sigevent *event) {
-    Thread *own = thread_me();
-    int tid = event->_sigev_un._tid;
-    if (own && own->tid == tid) return own;
-    M *m = threads_lock();
-    Thread *t = thread_by_tid(tid);
-    threads_unlock(m);
-    return t;
 }
 
 /* libc's thread for these never ends, and nor does the program by main's pthread_exit. */
@@ -133,8 +137,9 @@ HOOK int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t 
         clock = CLOCK_THREAD_CPUTIME_ID;
     }
     if (event && event->sigev_notify == SIGEV_THREAD && threads_asked_for()) helper_counted();
-    Thread *t = own && event && event->sigev_notify == SIGEV_THREAD_ID ? thread_told(event) : NULL;
-    return t ? timer_for_thread(t, clock, event, timer) : libc(timer_create)(clock, event, timer);
+    if (own && event && event->sigev_notify == SIGEV_THREAD_ID && tells_thread(event))
+        return timer_for_thread(clock, event, timer);
+    return libc(timer_create)(clock, event, timer);
 }
 
 /* sigs.lock. Stays for a while; the one that goes instead, or NULL. */
