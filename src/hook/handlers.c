@@ -98,10 +98,11 @@ static info_handler *handler_of(int signo) {
 }
 
 /* A thread that is a goroutine, outside of the runtime. Where the frame can be moved to its stack,
- * this does not return. The runtime's own handler stays where it is: the stack may be full, and
- * that is what it tells. */
+ * this does not return. The runtime's own handler of faults stays where it is: the stack may be
+ * full, and that is what it tells. */
 void handler_enter(int signo, siginfo_t *info, void *context) {
-    if (is_cores((uintptr_t)handler_of(signo))) {
+    bool fault = signo == SIGSEGV || signo == SIGBUS;
+    if (fault && is_cores((uintptr_t)handler_of(signo))) {
         signal_runs(signo, info, context);
         return;
     }
