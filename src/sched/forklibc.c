@@ -11,7 +11,8 @@
  *      without it meanwhile, as in a blocking call, and stays on its thread: libc's fork is under
  *      way. How long they wait is the scheduler's choice, as natively the kernel's.
  *
- * A forker that is pinned, or in a handler on another stack, cannot wait, and may hang: gort(7).
+ * A forker that is pinned, or in a handler on another stack, cannot wait, and may hang: gort(7). So
+ * may one in a statically linked program, where nobody knows what is libc (inlibc.c).
  */
 #include "sched/forklibc.h"
 #include "sched/inlibc.h"

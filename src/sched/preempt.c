@@ -84,9 +84,9 @@ static void lose_p(M *m) {
     m->p = NULL;
 }
 
-/* The P was retaken, and the thread is back. send_away (init.c) sets EXIT and does not wait for a
- * thread that is TAKEN then: this exchange comes first, and send_away waits, or it sees EXIT. No:
- * the runtime has ended, and the thread remains TAKEN. */
+/* The P was retaken, and the thread is back. False: the runtime has ended, and the thread remains
+ * TAKEN. send_away (init.c) sets EXIT, and does not wait for a thread that is TAKEN then: this
+ * exchange comes first, and send_away waits, or it sees EXIT. */
 static bool no_longer_taken(M *m) {
     uint32_t attn = load_rlx(&m->attn);
     while (!(attn & ATTN_EXIT))
@@ -244,8 +244,8 @@ static bool libc_is_wanted(void) {
 }
 
 /* The P was retaken in the kernel, and now the thread computes: stops it until it has a P again.
- * outside: gp is not inside libc. Unless that is known, the caller is to look again if libc is
- * wanted now, or the runtime ends. */
+ * outside: gp is known not to be inside libc. If it is not known, and libc is wanted now, nothing
+ * is done, and the caller looks again; so it does when the runtime has ended. */
 static void come_back_here(M *m, G *gp, void *context, bool outside) {
     bool spinning = false;
     P *p = NULL;
@@ -274,8 +274,8 @@ static void come_back_here(M *m, G *gp, void *context, bool outside) {
     wait_for_p(m, gp, context);
 }
 
-/* Gives the P to the next thread, and queues gp. False: no thread could take it now, or the caller
- * is to look again, as above. */
+/* Gives the P to the next thread, and queues gp. False: no thread could take it now; or, with the
+ * request set again, the caller is to look again, as above. */
 static bool give_p_away(M *m, G *gp, bool outside) {
     P *p = m->p;
     lock(&sched.lock, RANK_SCHED);
